@@ -1,0 +1,78 @@
+# Copyright 2026 The Entente Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+# What the environment asks of go stays; nothing but `go mod tidy` and `go get`
+# may change a go.mod.
+export GOFLAGS := $(filter-out -mod=%,$(shell go env GOFLAGS)) -mod=readonly
+
+# Added to every `go test`, for instance GO_TEST_FLAGS='-run TestR7 -v'
+GO_TEST_FLAGS ?=
+export GO_TEST_FLAGS
+BENCHTIME ?= 1s
+export BENCHTIME
+
+export ENTENTE_KUBECTL := $(abspath bin/kubectl)
+
+##@ Using it
+
+.PHONY: build
+build: ## Build bin/entente-apiserver
+	@hack/build.sh
+
+.PHONY: demo
+demo: build kubectl ## Show on a fresh standalone server who can read what
+	@hack/demo.sh
+
+.PHONY: run
+run: build kubectl ## Serve in the foreground under .local/ and print what to type next
+	@hack/run.sh
+
+.PHONY: kubectl
+kubectl: ## Make bin/kubectl: a link to the one on PATH if recent enough, else built
+	@hack/kubectl.sh
+
+##@ Changing it
+
+.PHONY: test
+test: test-unit test-integration ## Run every test, with the race detector
+
+.PHONY: test-unit
+test-unit: ## Run the tests that need no server
+	@hack/test.sh unit
+
+.PHONY: test-integration
+test-integration: kubectl ## Run the tests with a whole server in process, and real kubectl
+	@hack/test.sh integration
+
+.PHONY: bench
+bench: ## Run the benchmarks (BENCHTIME=1s)
+	@hack/test.sh bench
+
+.PHONY: generate
+generate: ## Write all generated code again
+	@hack/generate.sh
+
+.PHONY: lint
+lint: bin/tools/golangci-lint ## Run golangci-lint
+	bin/tools/golangci-lint run ./...
+
+.PHONY: verify
+verify: ## Check generated code, formatting, go.mod files, licence headers, and lint
+	@hack/verify.sh
+
+.PHONY: clean
+clean: ## Remove bin/ and the data of `make run`
+	rm -rf bin .local
+
+.PHONY: help
+help: ## Print this
+	@awk 'BEGIN { FS = ":.*## " } \
+	  /^##@/ { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+bin/tools/golangci-lint: hack/tools/golangci-lint/go.mod hack/tools/golangci-lint/go.sum
+	@echo "Compiling golangci-lint (about 5 minutes cold on 2 cores)"
+	@cd $(<D) && go build -o $(abspath $@) github.com/golangci/golangci-lint/v2/cmd/golangci-lint

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Copyright 2026 The Entente Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs tests: hack/test.sh unit|integration|bench. `make test-unit` and so on.
+# Options for go test come in GO_TEST_FLAGS.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# The packages whose tests start a whole server; all others are unit tests.
+integration="^$(go list -m)/(apiserver|controllers|test)(/|\$)"
+benchmarks="^$(go list -m)/(registry|test/bench)(/|\$)"
+
+# A test that changes an object it got from an informer's cache panics.
+export KUBE_CACHE_MUTATION_DETECTOR=true
+
+packages=()
+select_packages() {
+  local list
+  list=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | { grep -E "$@" || true; })
+  [[ -n $list ]] || { echo "no package has such tests"; exit 0; }
+  mapfile -t packages <<<"$list"
+}
+
+read -ra flags <<<"${GO_TEST_FLAGS:-}"
+case ${1:-} in
+  unit)
+    select_packages -v "$integration"
+    echo "Testing ${#packages[@]} packages with the race detector (compiling takes about 8 minutes cold on 2 cores)"
+    go test -mod=readonly -race "${flags[@]}" "${packages[@]}"
+    ;;
+  integration)
+    select_packages "$integration"
+    echo "Testing ${#packages[@]} packages with servers and the race detector (compiling takes about 8 minutes cold on 2 cores)"
+    go test -mod=readonly -race -timeout 30m "${flags[@]}" "${packages[@]}"
+    ;;
+  bench)
+    # One package at a time and without the race detector, or the figures mean nothing.
+    select_packages "$benchmarks"
+    go test -mod=readonly -p 1 -run '^$' -bench . -benchmem -benchtime "${BENCHTIME:-1s}" \
+      -timeout 30m "${flags[@]}" "${packages[@]}"
+    ;;
+  *)
+    echo "usage: hack/test.sh unit|integration|bench" >&2
+    exit 2
+    ;;
+esac
