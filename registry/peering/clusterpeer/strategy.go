@@ -1,0 +1,183 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package clusterpeer
+
+import (
+	"context"
+	"strings"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/names"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"entente.dev/entente/apis/peering"
+	"entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/apis/peering/validation"
+	"entente.dev/entente/registry/sensitive"
+)
+
+const apiVersion = fieldpath.APIVersion(v1alpha1.GroupName + "/v1alpha1")
+
+// strategy holds the rules for writes to the main resource: the spec changes, the
+// status does not.
+type strategy struct {
+	rest.DeclarativeValidation
+	names.NameGenerator
+}
+
+var (
+	_ rest.RESTCreateStrategy  = strategy{}
+	_ rest.RESTUpdateStrategy  = strategy{}
+	_ rest.RESTDeleteStrategy  = strategy{}
+	_ rest.ResetFieldsStrategy = strategy{}
+)
+
+func newStrategy(scheme *runtime.Scheme) strategy {
+	return strategy{rest.DeclarativeValidation{Scheme: scheme}, names.SimpleNameGenerator}
+}
+
+func (strategy) NamespaceScoped() bool { return false }
+
+func (strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return map[fieldpath.APIVersion]*fieldpath.Set{
+		apiVersion: fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
+	}
+}
+
+func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	peer := obj.(*peering.ClusterPeer)
+	peer.Status = peering.ClusterPeerStatus{}
+	peer.Generation = 1
+}
+
+func (strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	peer, oldPeer := obj.(*peering.ClusterPeer), old.(*peering.ClusterPeer)
+	peer.Status = oldPeer.Status
+	bumpGeneration(peer, oldPeer)
+}
+
+// bumpGeneration moves the generation when the spec changed (K2); the library
+// moves it when deletion starts.
+func bumpGeneration(peer, old *peering.ClusterPeer) {
+	peer.Generation = old.Generation
+	if !apiequality.Semantic.DeepEqual(peer.Spec, old.Spec) {
+		peer.Generation++
+	}
+}
+
+func (strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	peer := obj.(*peering.ClusterPeer)
+	return append(validation.ValidateClusterPeer(peer), sensitive.Validate(peer)...)
+}
+
+func (strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	peer := obj.(*peering.ClusterPeer)
+	return append(validation.ValidateClusterPeerUpdate(peer, old.(*peering.ClusterPeer)), sensitive.Validate(peer)...)
+}
+
+func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
+
+func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+func (strategy) Canonicalize(runtime.Object) {}
+
+func (strategy) AllowCreateOnUpdate(context.Context) bool { return false }
+
+func (strategy) AllowUnconditionalUpdate(context.Context) bool { return true }
+
+// statusStrategy holds the rules for writes to /status: the status changes and
+// nothing else, the metadata least of all. Annotations and finalizers decide
+// things, and whoever may write a status must not (S1).
+type statusStrategy struct{ strategy }
+
+func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	peer, oldPeer := obj.(*peering.ClusterPeer), old.(*peering.ClusterPeer)
+	status := peer.Status
+	replaceByOld(peer, oldPeer)
+	peer.Status = status
+}
+
+func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	peer := obj.(*peering.ClusterPeer)
+	return append(validation.ValidateClusterPeerStatusUpdate(peer, old.(*peering.ClusterPeer)), sensitive.Validate(peer)...)
+}
+
+func (statusStrategy) resetFieldsFilter() sensitive.ResetFieldsFilter {
+	return onlyFields([]any{"status"})
+}
+
+// sensitiveStrategy holds the rules for writes to /sensitive: the sensitive
+// fields of the spec change and nothing else (R9).
+type sensitiveStrategy struct{ strategy }
+
+func (sensitiveStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	peer, oldPeer := obj.(*peering.ClusterPeer), old.(*peering.ClusterPeer)
+	submitted := *peer
+	replaceByOld(peer, oldPeer)
+	for i, path := range sensitive.Fields(peer) {
+		if !strings.HasPrefix(path, "spec.") {
+			continue
+		}
+		_, value := submitted.SensitiveField(i, false)
+		_, stored := peer.SensitiveField(i, false)
+		switch {
+		case value != nil && (stored == nil || *stored != *value):
+			_, target := peer.SensitiveField(i, true)
+			*target = *value
+		case value == nil && stored != nil && *stored != "":
+			_, target := peer.SensitiveField(i, true)
+			*target = ""
+		}
+	}
+	bumpGeneration(peer, oldPeer)
+}
+
+func (sensitiveStrategy) resetFieldsFilter() sensitive.ResetFieldsFilter {
+	var paths [][]any
+	for _, path := range sensitive.Fields(&peering.ClusterPeer{}) {
+		if !strings.HasPrefix(path, "spec.") {
+			continue
+		}
+		var elements []any
+		for _, name := range strings.Split(path, ".") {
+			elements = append(elements, name)
+		}
+		paths = append(paths, elements)
+	}
+	return onlyFields(paths...)
+}
+
+// replaceByOld makes peer what old is, but for who manages its fields.
+func replaceByOld(peer, old *peering.ClusterPeer) {
+	managedFields := peer.ManagedFields
+	*peer = *old.DeepCopy()
+	peer.ManagedFields = managedFields
+}
+
+// onlyFields lets an endpoint own the fields below paths and no others.
+func onlyFields(paths ...[]any) sensitive.ResetFieldsFilter {
+	var matchers []*fieldpath.SetMatcher
+	for _, path := range paths {
+		matchers = append(matchers, fieldpath.MakePrefixMatcherOrDie(path...))
+	}
+	return sensitive.ResetFieldsFilter{apiVersion: fieldpath.NewIncludeMatcherFilter(matchers...)}
+}

@@ -1,0 +1,133 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sensitive
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+// update runs a write of any kind through the store so that it is computed on
+// the redacted object, and answers with what the caller may see.
+func update(ctx context.Context, store rest.Updater, decider *Decider, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, apply bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	allowed := decider.Allowed(ctx, "get", name)
+	write := &write{
+		UpdatedObjectInfo: objInfo,
+		kind:              decider.kind,
+		name:              name,
+		allowed:           allowed,
+		// Who may read the value through /sensitive may also compute with it there;
+		// on every other path even the holder of the right computes on the
+		// placeholder, so that the outcome is the same for everyone (R10).
+		onReal: allowed && onSubresource(ctx),
+		apply:  apply,
+	}
+	out, created, err := store.Update(ctx, name, write, createValidation, updateValidation, apply, options)
+	if err != nil {
+		return nil, created, scrubError(err, write.submitted)
+	}
+	if !allowed {
+		if out, err = redactAny(out); err != nil {
+			return nil, created, apierrors.NewInternalError(err)
+		}
+	}
+	return out, created, nil
+}
+
+// write stands between the store and what computes the new object: patches of
+// every kind, defaulting, field management, mutating admission. Those get a
+// redacted object to work on; the values that the result keeps are put back from
+// the stored object, inside the storage transaction.
+type write struct {
+	rest.UpdatedObjectInfo
+	kind    schema.GroupKind
+	name    string
+	allowed bool // the caller may see the values
+	onReal  bool // the write is computed on the values
+	apply   bool // server-side apply
+
+	// submitted holds the values that the last attempt submitted, for errors to
+	// be scrubbed of. The store makes attempts one after the other.
+	submitted []string
+}
+
+// UpdatedObject computes the object to store. The store may call it again when
+// another write came first, so it keeps nothing from one call for the next and
+// changes nothing of existing.
+func (w *write) UpdatedObject(ctx context.Context, existing runtime.Object) (runtime.Object, error) {
+	old, ok := existing.(Object)
+	if !ok {
+		return nil, errNotSensitive(existing)
+	}
+	var base runtime.Object = old
+	if !w.onReal {
+		base = redactShared(old)
+	}
+	updated, err := w.UpdatedObjectInfo.UpdatedObject(ctx, base)
+	if err != nil {
+		return nil, rewriteError(err, w.kind, w.name)
+	}
+	if updated == base {
+		updated = updated.DeepCopyObject()
+	}
+	obj, ok := updated.(Object)
+	if !ok {
+		return nil, errNotSensitive(updated)
+	}
+	w.submitted = submittedValues(obj)
+	scrubAnnotations(ctx, obj, w.submitted)
+	if old.GetUID() != "" {
+		w.putBack(obj, old)
+	}
+	return obj, nil
+}
+
+// putBack gives each field in which the placeholder was written its stored value
+// (R11). Where nothing is stored the placeholder stays, for validation to refuse.
+func (w *write) putBack(obj, old Object) {
+	var kept []string
+	for i, path := range Fields(obj) {
+		stored := get(old, i)
+		if stored == "" {
+			continue
+		}
+		switch get(obj, i) {
+		case Placeholder:
+			set(obj, i, stored)
+			kept = append(kept, path)
+		case stored:
+			// Whoever can read the value and writes what is there has changed
+			// nothing, though it differs from the placeholder that it was compared
+			// with. An apply says that the applier wants to own the field; and to
+			// somebody without the right, a guess must look like the truth.
+			if w.allowed && !w.apply {
+				kept = append(kept, path)
+			}
+		}
+	}
+	restoreOwners(obj, old, kept)
+}
+
+func errNotSensitive(obj runtime.Object) error {
+	return apierrors.NewInternalError(fmt.Errorf("an object of type %T names no sensitive fields", obj))
+}
