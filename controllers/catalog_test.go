@@ -1,0 +1,187 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"entente.dev/entente/apis/generated/clientset/versioned/fake"
+	"entente.dev/entente/apis/generated/informers/externalversions"
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/controllers/clusterpeer"
+)
+
+const deadline = 20 * time.Second
+
+// noLeak checks at the end of the test that it left no goroutine.
+func noLeak(t *testing.T) {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+}
+
+func TestNewCatalogRefusesAnIncompleteConfig(t *testing.T) {
+	_, err := NewCatalog(Config{Recorder: events.NewFakeRecorder(1)})
+	require.ErrorContains(t, err, "no client")
+	_, err = NewCatalog(Config{Client: fake.NewSimpleClientset()})
+	require.ErrorContains(t, err, "no recorder")
+}
+
+// The whole catalog: what it starts works, and nothing is left after the stop.
+func TestCatalogRunsEveryController(t *testing.T) {
+	noLeak(t)
+	invite := &peeringv1alpha1.ClusterPeer{
+		ObjectMeta: metav1.ObjectMeta{Name: "invite", UID: "1", Generation: 1},
+		Spec:       peeringv1alpha1.ClusterPeerSpec{Type: peeringv1alpha1.ClusterPeerTypeInvite},
+	}
+	join := &peeringv1alpha1.ClusterPeer{
+		ObjectMeta: metav1.ObjectMeta{Name: "join", UID: "2", Generation: 1},
+		Spec:       peeringv1alpha1.ClusterPeerSpec{Type: peeringv1alpha1.ClusterPeerTypeJoin},
+	}
+	client := fake.NewSimpleClientset(invite)
+	applied := make(chan string, 10)
+	client.PrependReactor("patch", "clusterpeers", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		sent := &peeringv1alpha1.ClusterPeer{}
+		if err := json.Unmarshal(action.(clienttesting.PatchActionImpl).Patch, sent); err != nil {
+			return true, nil, err
+		}
+		applied <- sent.Name + " " + meta.FindStatusCondition(sent.Status.Conditions, clusterpeer.ConditionReady).Reason
+		return true, sent, nil
+	})
+	catalog, err := NewCatalog(Config{Client: client, Recorder: events.NewFakeRecorder(10)})
+	require.NoError(t, err)
+	require.NoError(t, catalog.Start(t.Context()))
+	assert.Equal(t, "invite WaitingForPeer", <-applied)
+	_, err = client.PeeringV1alpha1().ClusterPeers().Create(t.Context(), join, metav1.CreateOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, "join WaitingForConnectionString", <-applied)
+	require.NoError(t, catalog.Stop(t.Context()))
+	require.NoError(t, catalog.Stop(t.Context()), "a second stop")
+}
+
+// catalogOf makes a catalog of the test's own controllers.
+func catalogOf(clk *clocktesting.FakeClock, controllers ...controller) *Catalog {
+	return newCatalog(clk, externalversions.NewSharedInformerFactory(fake.NewSimpleClientset(), 0), controllers)
+}
+
+func TestControllerThatEndsOrPanicsIsRunAgainAndTakesNoOtherDown(t *testing.T) {
+	noLeak(t)
+	clk := clocktesting.NewFakeClock(time.Now())
+	var panicking, failing, returning, well atomic.Int32
+	catalog := catalogOf(clk,
+		controller{"panicking", func(context.Context) error { panicking.Add(1); panic("a panic of this test") }},
+		controller{"failing", func(context.Context) error { failing.Add(1); return errors.New("a fault of this test") }},
+		controller{"returning", func(context.Context) error { returning.Add(1); return nil }},
+		controller{"well", func(ctx context.Context) error { well.Add(1); <-ctx.Done(); return ctx.Err() }},
+	)
+	require.NoError(t, catalog.Start(t.Context()))
+	require.Eventually(t, func() bool {
+		clk.Step(2 * maxRestartDelay)
+		return panicking.Load() > 10 && failing.Load() > 10 && returning.Load() > 10
+	}, deadline, time.Millisecond)
+	assert.EqualValues(t, 1, well.Load())
+	require.NoError(t, catalog.Stop(t.Context()))
+}
+
+func TestRestartsSlowDown(t *testing.T) {
+	noLeak(t)
+	clk := clocktesting.NewFakeClock(time.Now())
+	ran := make(chan struct{})
+	catalog := catalogOf(clk, controller{"failing", func(context.Context) error { ran <- struct{}{}; return nil }})
+	require.NoError(t, catalog.Start(t.Context()))
+	pause := restartDelay
+	for range 5 {
+		<-ran
+		require.Eventually(t, clk.HasWaiters, deadline, time.Millisecond)
+		clk.Step(pause - time.Millisecond)
+		assert.True(t, clk.HasWaiters(), "run again before %v", pause)
+		clk.Step(pause/10 + time.Millisecond) // the jitter
+		pause *= 2
+	}
+	<-ran
+	require.NoError(t, catalog.Stop(t.Context()))
+}
+
+func TestStopIsBounded(t *testing.T) {
+	noLeak(t)
+	release := make(chan struct{})
+	var running atomic.Int32
+	hung := func(context.Context) error { running.Add(1); <-release; return nil }
+	catalog := catalogOf(clocktesting.NewFakeClock(time.Now()),
+		controller{"hung-b", hung}, controller{"hung-a", hung},
+		controller{"well", func(ctx context.Context) error { <-ctx.Done(); return nil }},
+	)
+	require.NoError(t, catalog.Start(t.Context()))
+	require.Eventually(t, func() bool { return running.Load() == 2 }, deadline, time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		err := catalog.Stop(ctx)
+		require.ErrorIs(c, err, context.DeadlineExceeded)
+		assert.ErrorContains(c, err, "still running: hung-a, hung-b:")
+	}, deadline, time.Millisecond)
+	close(release)
+	require.NoError(t, catalog.Stop(t.Context()))
+}
+
+func TestEndOfTheContextStopsToo(t *testing.T) {
+	noLeak(t)
+	catalog := catalogOf(clocktesting.NewFakeClock(time.Now()), controller{"well", func(ctx context.Context) error { <-ctx.Done(); return nil }})
+	ctx, cancel := context.WithCancel(t.Context())
+	require.NoError(t, catalog.Start(ctx))
+	cancel()
+	select {
+	case <-catalog.ended:
+	case <-time.After(deadline):
+		t.Error("did not end")
+	}
+	require.NoError(t, catalog.Stop(t.Context()))
+}
+
+func TestStartOnce(t *testing.T) {
+	noLeak(t)
+	var runs atomic.Int32
+	count := controller{"counting", func(ctx context.Context) error { runs.Add(1); <-ctx.Done(); return nil }}
+
+	catalog := catalogOf(clocktesting.NewFakeClock(time.Now()), count)
+	require.NoError(t, catalog.Start(t.Context()))
+	require.ErrorContains(t, catalog.Start(t.Context()), "started before")
+	require.Eventually(t, func() bool { return runs.Load() == 1 }, deadline, time.Millisecond)
+	require.NoError(t, catalog.Stop(t.Context()))
+
+	// A stop that overtakes the start: the server was told to end while it started.
+	catalog = catalogOf(clocktesting.NewFakeClock(time.Now()), count)
+	require.NoError(t, catalog.Stop(t.Context()))
+	require.NoError(t, catalog.Start(t.Context()))
+	require.NoError(t, catalog.Stop(t.Context()))
+	assert.EqualValues(t, 1, runs.Load())
+}
