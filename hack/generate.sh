@@ -43,8 +43,15 @@ echo "Compiling the generators (about a minute cold)"
   kube::codegen::gen_helpers --boilerplate "$boilerplate" ./apis
 )
 
+# The groups of Kubernetes that a standalone server answers by itself (package
+# reviews). k8s.io/api has their types, but no OpenAPI definitions.
+reviews=(k8s.io/api/authentication/v1 k8s.io/api/authorization/v1)
+KUBE_CODEGEN_READONLY_PKGS+=("${reviews[@]}")
+
 # The report is rewritten, not compared: `make verify` compares.
 kube::codegen::gen_openapi \
+  --extra-pkgs "${reviews[0]}" \
+  --extra-pkgs "${reviews[1]}" \
   --boilerplate "$boilerplate" \
   --output-dir "$generated/openapi" \
   --output-pkg "$module/$generated/openapi" \
@@ -67,3 +74,7 @@ kube::codegen::gen_client \
   --with-applyconfig \
   --applyconfig-openapi-schema "$schema" \
   ./apis
+
+# The generator names models after Go paths; the scheme and the served OpenAPI
+# name them after the API group.
+find "$generated/applyconfiguration" -name '*.go' -exec sed -i 's/dev\.entente\.entente\.apis\./dev.entente./g' {} +

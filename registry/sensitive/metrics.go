@@ -17,6 +17,10 @@ limitations under the License.
 package sensitive
 
 import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/component-base/metrics"
 )
 
@@ -26,19 +30,27 @@ type Metrics struct {
 }
 
 // NewMetrics makes the metrics under a namespace such as "entente" and registers
-// them.
-func NewMetrics(namespace string, register func(...metrics.Registerable)) *Metrics {
-	m := &Metrics{
-		decisionErrors: metrics.NewCounterVec(&metrics.CounterOpts{
-			Namespace:      namespace,
-			Subsystem:      "sensitive",
-			Name:           "decision_errors_total",
-			Help:           "Answers that were redacted because the right to see sensitive values could not be checked, by resource and verb.",
-			StabilityLevel: metrics.ALPHA,
-		}, []string{"resource", "verb"}),
+// them; register is a registry's Register. Where they are registered already,
+// which happens only in a process that makes several servers, those are used.
+func NewMetrics(namespace string, register func(metrics.Registerable) error) (*Metrics, error) {
+	errorsTotal := metrics.NewCounterVec(&metrics.CounterOpts{
+		Namespace:      namespace,
+		Subsystem:      "sensitive",
+		Name:           "decision_errors_total",
+		Help:           "Answers that were redacted because the right to see sensitive values could not be checked, by resource and verb.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"resource", "verb"})
+	err := register(errorsTotal)
+	var registered prometheus.AlreadyRegisteredError
+	if errors.As(err, &registered) {
+		if existing, ok := registered.ExistingCollector.(*metrics.CounterVec); ok {
+			return &Metrics{decisionErrors: existing}, nil
+		}
 	}
-	register(m.decisionErrors)
-	return m
+	if err != nil {
+		return nil, fmt.Errorf("could not register the metrics of redaction: %w", err)
+	}
+	return &Metrics{decisionErrors: errorsTotal}, nil
 }
 
 func (m *Metrics) decisionFailed(resource, verb string) {

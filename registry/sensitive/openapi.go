@@ -31,7 +31,7 @@ const Extension = "x-kubernetes-sensitive-data"
 // schema has the name model, carry the extension. It fails if a path does not
 // lead to a string in the schema.
 func MarkOpenAPI(definitions common.GetOpenAPIDefinitions, model string, obj Object) (common.GetOpenAPIDefinitions, error) {
-	plain := definitions(func(name string) spec.Ref { return spec.MustCreateRef(name) })
+	plain := definitions(spec.MustCreateRef)
 	var marks []property
 	for _, path := range Fields(obj) {
 		mark, err := find(plain, model, strings.Split(path, "."))

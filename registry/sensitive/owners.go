@@ -48,7 +48,7 @@ func restoreOwners(obj, old metav1.Object, paths []string) {
 			i := sameManager(entries, owner)
 			if i < 0 {
 				empty := owner
-				empty.FieldsV1 = &metav1.FieldsV1{Raw: []byte("{}")}
+				empty.FieldsV1 = metav1.NewFieldsV1("{}")
 				entries, i = append(entries, empty), len(entries)
 			}
 			changed = own(&entries[i], field) || changed
@@ -109,7 +109,7 @@ func raw(e metav1.ManagedFieldsEntry) []byte {
 	if e.FieldsV1 == nil {
 		return nil
 	}
-	return e.FieldsV1.Raw
+	return e.FieldsV1.GetRawBytes()
 }
 
 // fieldsOf decodes what an entry owns; nothing if it cannot be decoded, which the
@@ -127,7 +127,7 @@ func setFields(e *metav1.ManagedFieldsEntry, set *fieldpath.Set) bool {
 	if err != nil {
 		return false
 	}
-	e.FieldsV1 = &metav1.FieldsV1{Raw: encoded}
+	e.FieldsV1 = metav1.NewFieldsV1(string(encoded))
 	return true
 }
 

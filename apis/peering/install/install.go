@@ -21,16 +21,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"entente.dev/entente/apis/peering"
-	"entente.dev/entente/apis/peering/v1alpha1"
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 )
 
 // Install registers the internal types and every served version with a scheme,
 // and which version comes first.
 func Install(scheme *runtime.Scheme) error {
-	for _, add := range []func(*runtime.Scheme) error{peering.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{peering.AddToScheme, peeringv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return err
 		}
 	}
-	return scheme.SetVersionPriority(v1alpha1.SchemeGroupVersion)
+	return scheme.SetVersionPriority(peeringv1alpha1.SchemeGroupVersion)
 }

@@ -28,7 +28,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 
 	"entente.dev/entente/apis/peering"
-	"entente.dev/entente/apis/peering/v1alpha1"
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/registry/sensitive"
 )
 
@@ -65,7 +65,7 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, a 
 	status, sensitiveFields := statusStrategy{strategy}, sensitiveStrategy{strategy}
 	statusStore.UpdateStrategy, sensitiveStore.UpdateStrategy = status, sensitiveFields
 
-	decider, err := sensitive.NewDecider(a, v1alpha1.SchemeGroupVersion.WithResource(resource), "ClusterPeer", metrics)
+	decider, err := sensitive.NewDecider(a, peeringv1alpha1.SchemeGroupVersion.WithResource(resource), "ClusterPeer", metrics)
 	if err != nil {
 		return nil, err
 	}

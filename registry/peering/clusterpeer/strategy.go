@@ -28,12 +28,12 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"entente.dev/entente/apis/peering"
-	"entente.dev/entente/apis/peering/v1alpha1"
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/apis/peering/validation"
 	"entente.dev/entente/registry/sensitive"
 )
 
-const apiVersion = fieldpath.APIVersion(v1alpha1.GroupName + "/v1alpha1")
+const apiVersion = fieldpath.APIVersion(peeringv1alpha1.GroupName + "/v1alpha1")
 
 // strategy holds the rules for writes to the main resource: the spec changes, the
 // status does not.

@@ -39,14 +39,14 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
-- name: dev.entente.entente.apis.peering.v1alpha1.AccessStatus
+- name: dev.entente.peering.v1alpha1.AccessStatus
   map:
     fields:
     - name: audiences
       type:
         list:
           elementType:
-            namedType: dev.entente.entente.apis.peering.v1alpha1.CapabilityAudience
+            namedType: dev.entente.peering.v1alpha1.CapabilityAudience
           elementRelationship: associative
           keys:
           - capability
@@ -56,7 +56,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: endpoint
       type:
         scalar: string
-- name: dev.entente.entente.apis.peering.v1alpha1.CapabilityAudience
+- name: dev.entente.peering.v1alpha1.CapabilityAudience
   map:
     fields:
     - name: audience
@@ -66,7 +66,7 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
-- name: dev.entente.entente.apis.peering.v1alpha1.ClusterPeer
+- name: dev.entente.peering.v1alpha1.ClusterPeer
   map:
     fields:
     - name: apiVersion
@@ -81,13 +81,13 @@ var schemaYAML = typed.YAMLObject(`types:
       default: {}
     - name: spec
       type:
-        namedType: dev.entente.entente.apis.peering.v1alpha1.ClusterPeerSpec
+        namedType: dev.entente.peering.v1alpha1.ClusterPeerSpec
       default: {}
     - name: status
       type:
-        namedType: dev.entente.entente.apis.peering.v1alpha1.ClusterPeerStatus
+        namedType: dev.entente.peering.v1alpha1.ClusterPeerStatus
       default: {}
-- name: dev.entente.entente.apis.peering.v1alpha1.ClusterPeerSpec
+- name: dev.entente.peering.v1alpha1.ClusterPeerSpec
   map:
     fields:
     - name: capabilities
@@ -98,10 +98,10 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
     - name: invite
       type:
-        namedType: dev.entente.entente.apis.peering.v1alpha1.InviteSpec
+        namedType: dev.entente.peering.v1alpha1.InviteSpec
     - name: join
       type:
-        namedType: dev.entente.entente.apis.peering.v1alpha1.JoinSpec
+        namedType: dev.entente.peering.v1alpha1.JoinSpec
     - name: projects
       type:
         list:
@@ -112,12 +112,12 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
-- name: dev.entente.entente.apis.peering.v1alpha1.ClusterPeerStatus
+- name: dev.entente.peering.v1alpha1.ClusterPeerStatus
   map:
     fields:
     - name: access
       type:
-        namedType: dev.entente.entente.apis.peering.v1alpha1.AccessStatus
+        namedType: dev.entente.peering.v1alpha1.AccessStatus
     - name: conditions
       type:
         list:
@@ -136,29 +136,29 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         list:
           elementType:
-            namedType: dev.entente.entente.apis.peering.v1alpha1.Grant
+            namedType: dev.entente.peering.v1alpha1.Grant
           elementRelationship: associative
           keys:
           - capability
     - name: invite
       type:
-        namedType: dev.entente.entente.apis.peering.v1alpha1.InviteStatus
+        namedType: dev.entente.peering.v1alpha1.InviteStatus
     - name: observedGeneration
       type:
         scalar: numeric
     - name: offer
       type:
-        namedType: dev.entente.entente.apis.peering.v1alpha1.Offer
+        namedType: dev.entente.peering.v1alpha1.Offer
     - name: pairedProjectsCount
       type:
         scalar: numeric
     - name: peer
       type:
-        namedType: dev.entente.entente.apis.peering.v1alpha1.PeerStatus
+        namedType: dev.entente.peering.v1alpha1.PeerStatus
     - name: phase
       type:
         scalar: string
-- name: dev.entente.entente.apis.peering.v1alpha1.Grant
+- name: dev.entente.peering.v1alpha1.Grant
   map:
     fields:
     - name: capability
@@ -171,7 +171,7 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
-- name: dev.entente.entente.apis.peering.v1alpha1.InviteSpec
+- name: dev.entente.peering.v1alpha1.InviteSpec
   map:
     fields:
     - name: expectedClusterUUID
@@ -180,7 +180,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: tokenTTL
       type:
         scalar: string
-- name: dev.entente.entente.apis.peering.v1alpha1.InviteStatus
+- name: dev.entente.peering.v1alpha1.InviteStatus
   map:
     fields:
     - name: connectionString
@@ -199,7 +199,7 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: boolean
       default: false
-- name: dev.entente.entente.apis.peering.v1alpha1.Issuer
+- name: dev.entente.peering.v1alpha1.Issuer
   map:
     fields:
     - name: jwks
@@ -208,7 +208,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: url
       type:
         scalar: string
-- name: dev.entente.entente.apis.peering.v1alpha1.JoinSpec
+- name: dev.entente.peering.v1alpha1.JoinSpec
   map:
     fields:
     - name: connectionString
@@ -217,20 +217,20 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: expectedClusterUUID
       type:
         scalar: string
-- name: dev.entente.entente.apis.peering.v1alpha1.Offer
+- name: dev.entente.peering.v1alpha1.Offer
   map:
     fields:
     - name: capabilities
       type:
         list:
           elementType:
-            namedType: dev.entente.entente.apis.peering.v1alpha1.OfferedCapability
+            namedType: dev.entente.peering.v1alpha1.OfferedCapability
           elementRelationship: associative
           keys:
           - name
     - name: issuer
       type:
-        namedType: dev.entente.entente.apis.peering.v1alpha1.Issuer
+        namedType: dev.entente.peering.v1alpha1.Issuer
     - name: peeringVersion
       type:
         scalar: string
@@ -238,11 +238,11 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         list:
           elementType:
-            namedType: dev.entente.entente.apis.peering.v1alpha1.OfferedProject
+            namedType: dev.entente.peering.v1alpha1.OfferedProject
           elementRelationship: associative
           keys:
           - name
-- name: dev.entente.entente.apis.peering.v1alpha1.OfferedCapability
+- name: dev.entente.peering.v1alpha1.OfferedCapability
   map:
     fields:
     - name: name
@@ -258,7 +258,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: version
       type:
         scalar: string
-- name: dev.entente.entente.apis.peering.v1alpha1.OfferedProject
+- name: dev.entente.peering.v1alpha1.OfferedProject
   map:
     fields:
     - name: name
@@ -271,7 +271,7 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
-- name: dev.entente.entente.apis.peering.v1alpha1.PeerCapability
+- name: dev.entente.peering.v1alpha1.PeerCapability
   map:
     fields:
     - name: name
@@ -287,7 +287,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: version
       type:
         scalar: string
-- name: dev.entente.entente.apis.peering.v1alpha1.PeerIssuer
+- name: dev.entente.peering.v1alpha1.PeerIssuer
   map:
     fields:
     - name: jwks
@@ -296,7 +296,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: url
       type:
         scalar: string
-- name: dev.entente.entente.apis.peering.v1alpha1.PeerProject
+- name: dev.entente.peering.v1alpha1.PeerProject
   map:
     fields:
     - name: name
@@ -309,7 +309,7 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
-- name: dev.entente.entente.apis.peering.v1alpha1.PeerStatus
+- name: dev.entente.peering.v1alpha1.PeerStatus
   map:
     fields:
     - name: alias
@@ -319,7 +319,7 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         list:
           elementType:
-            namedType: dev.entente.entente.apis.peering.v1alpha1.PeerCapability
+            namedType: dev.entente.peering.v1alpha1.PeerCapability
           elementRelationship: associative
           keys:
           - name
@@ -331,7 +331,7 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
     - name: issuer
       type:
-        namedType: dev.entente.entente.apis.peering.v1alpha1.PeerIssuer
+        namedType: dev.entente.peering.v1alpha1.PeerIssuer
     - name: lastSyncTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
@@ -342,7 +342,7 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         list:
           elementType:
-            namedType: dev.entente.entente.apis.peering.v1alpha1.PeerProject
+            namedType: dev.entente.peering.v1alpha1.PeerProject
           elementRelationship: associative
           keys:
           - name

@@ -66,7 +66,7 @@ func ClusterPeer(name string) *ClusterPeerApplyConfiguration {
 // applied if another fieldManager has updated or force applied any of the previously applied fields.
 func ExtractClusterPeerFrom(clusterPeer *peeringv1alpha1.ClusterPeer, fieldManager string, subresource string) (*ClusterPeerApplyConfiguration, error) {
 	b := &ClusterPeerApplyConfiguration{}
-	err := managedfields.ExtractInto(clusterPeer, internal.Parser().Type("dev.entente.entente.apis.peering.v1alpha1.ClusterPeer"), fieldManager, b, subresource)
+	err := managedfields.ExtractInto(clusterPeer, internal.Parser().Type("dev.entente.peering.v1alpha1.ClusterPeer"), fieldManager, b, subresource)
 	if err != nil {
 		return nil, err
 	}

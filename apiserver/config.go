@@ -1,0 +1,83 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiserver
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+)
+
+// Config says what server to make. The library's own option structs stand for
+// the parts that the library configures.
+type Config struct {
+	// Standalone makes the server authenticate and authorize by itself, from
+	// files in DataDir, instead of asking a host cluster.
+	Standalone bool
+	// DataDir holds the embedded store and, in standalone mode, keys, users and
+	// RBAC manifests. Not needed with an external etcd and a host cluster.
+	DataDir string
+	// QuotaBackendBytes limits the embedded store's database, in bytes. 0 means
+	// the default of package etcd.
+	QuotaBackendBytes int64
+
+	ServerRun     *genericoptions.ServerRunOptions
+	Etcd          *genericoptions.EtcdOptions
+	SecureServing *genericoptions.SecureServingOptionsWithLoopback
+	Audit         *genericoptions.AuditOptions
+	Features      *genericoptions.FeatureOptions
+
+	// WrapAuthorizer, if set, replaces the authorizer by one of the caller's making
+	// around it. Tests use it to count, delay and refuse.
+	WrapAuthorizer func(authorizer.Authorizer) authorizer.Authorizer
+}
+
+// CompletedConfig is a Config that New accepts.
+type CompletedConfig struct {
+	*completedConfig
+}
+
+type completedConfig struct {
+	Config
+	api *API
+}
+
+// embedded says whether the store is etcd in this process.
+func (c *completedConfig) embedded() bool {
+	return len(c.Etcd.StorageConfig.Transport.ServerList) == 0
+}
+
+// Complete checks the config and derives what follows from it.
+func (c Config) Complete() (CompletedConfig, error) {
+	if !c.Standalone {
+		return CompletedConfig{}, errors.New("could not configure the server: it can only run with --standalone so far")
+	}
+	if c.ServerRun == nil || c.Etcd == nil || c.SecureServing == nil || c.Audit == nil || c.Features == nil {
+		return CompletedConfig{}, errors.New("could not configure the server: an option group is missing")
+	}
+	completed := &completedConfig{Config: c}
+	if c.DataDir == "" {
+		return CompletedConfig{}, errors.New("could not configure the server: --data-dir is needed")
+	}
+	var err error
+	if completed.api, err = NewAPI(); err != nil {
+		return CompletedConfig{}, fmt.Errorf("could not configure the server: %w", err)
+	}
+	return CompletedConfig{completed}, nil
+}

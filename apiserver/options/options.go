@@ -1,0 +1,168 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package options turns command-line flags into the config of the server.
+package options
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/compatibility"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/version"
+
+	"entente.dev/entente/apiserver"
+	"entente.dev/entente/apiserver/etcd"
+)
+
+// DefaultSecurePort is the port that the server listens on without --secure-port.
+const DefaultSecurePort = 8443
+
+// Options are the flags of entente-apiserver.
+type Options struct {
+	Standalone        bool
+	DataDir           string
+	QuotaBackendBytes int64
+
+	ServerRun     *genericoptions.ServerRunOptions
+	Etcd          *genericoptions.EtcdOptions
+	SecureServing *genericoptions.SecureServingOptionsWithLoopback
+	Audit         *genericoptions.AuditOptions
+	Features      *genericoptions.FeatureOptions
+	Logs          *logs.Options
+}
+
+// New returns the options with their defaults.
+func New() (*Options, error) {
+	registry := compatibility.NewComponentGlobalsRegistry()
+	if err := registry.Register("entente", compatibility.NewEffectiveVersionFromString(version.Get().GitVersion, "", ""), nil); err != nil {
+		return nil, fmt.Errorf("could not set the version: %w", err)
+	}
+	if err := registry.Set(); err != nil {
+		return nil, fmt.Errorf("could not set the version: %w", err)
+	}
+	o := &Options{
+		QuotaBackendBytes: etcd.DefaultQuotaBackendBytes,
+		ServerRun:         genericoptions.NewServerRunOptionsForComponent("entente", registry),
+		Etcd:              genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry/entente.dev", nil)),
+		SecureServing:     genericoptions.NewSecureServingOptions().WithLoopback(),
+		Audit:             genericoptions.NewAuditOptions(),
+		Features:          genericoptions.NewFeatureOptions(),
+		Logs:              logs.NewOptions(),
+	}
+	o.SecureServing.BindPort = DefaultSecurePort
+	// Which addresses is decided by the mode, unless a flag does.
+	o.SecureServing.BindAddress = nil
+	o.SecureServing.ServerCert.CertDirectory = ""
+	// Open watches are closed one by one when the server stops, not cut.
+	o.ServerRun.ShutdownWatchTerminationGracePeriod = 10 * time.Second
+	// Nothing of the process is shown unless somebody asks for it.
+	o.Features.EnableProfiling = false
+	return o, nil
+}
+
+// Flags returns the flags in named sections.
+func (o *Options) Flags() cliflag.NamedFlagSets {
+	var sections cliflag.NamedFlagSets
+	entente := sections.FlagSet("entente")
+	entente.BoolVar(&o.Standalone, "standalone", o.Standalone,
+		"Run without a host cluster: users, keys and RBAC manifests come from files in --data-dir, which the first start writes. Listens on 127.0.0.1 unless --bind-address says otherwise.")
+	entente.StringVar(&o.DataDir, "data-dir", o.DataDir,
+		"Folder for the embedded store and, in standalone mode, for keys, kubeconfigs and RBAC manifests. It is made if it is not there, and belongs to one process at a time.")
+	entente.Int64Var(&o.QuotaBackendBytes, "etcd-quota-backend-bytes", o.QuotaBackendBytes,
+		"Largest size of the embedded store's database, in bytes. At the limit the store refuses writes until space is freed.")
+
+	o.ServerRun.AddUniversalFlags(sections.FlagSet("generic"))
+	o.Etcd.AddFlags(sections.FlagSet("etcd"))
+	o.SecureServing.AddFlags(sections.FlagSet("secure serving"))
+	o.Audit.AddFlags(sections.FlagSet("auditing"))
+	features := sections.FlagSet("features")
+	o.Features.AddFlags(features)
+	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
+
+	// Flags of the library that have no meaning here yet, so that nobody sets them
+	// in vain.
+	for section, names := range map[string][]string{
+		"etcd":     {"encryption-provider-config", "encryption-provider-config-automatic-reload", "storage-backend", "storage-media-type", "etcd-servers-overrides", "default-watch-cache-size", "watch-cache-sizes"},
+		"features": {"enable-priority-and-fairness"},
+	} {
+		for _, name := range names {
+			if flag := sections.FlagSet(section).Lookup(name); flag != nil {
+				flag.Hidden = true
+			}
+		}
+	}
+	return sections
+}
+
+// Validate reports every fault of the flags at once.
+func (o *Options) Validate() error {
+	var errs []error
+	if !o.Standalone {
+		errs = append(errs, errors.New("--standalone is needed: running behind a host cluster is not there yet"))
+	}
+	if o.DataDir == "" {
+		errs = append(errs, errors.New("--data-dir is needed"))
+	}
+	if o.Etcd.EncryptionProviderConfigFilepath != "" || o.Etcd.EncryptionProviderConfigAutomaticReload {
+		errs = append(errs, errors.New("--encryption-provider-config is not supported yet: the store is not encrypted"))
+	}
+	if len(o.Etcd.EtcdServersOverrides) > 0 {
+		errs = append(errs, errors.New("--etcd-servers-overrides is not supported: there is one store"))
+	}
+	etcdOptions := *o.Etcd
+	if len(etcdOptions.StorageConfig.Transport.ServerList) == 0 {
+		// The embedded store is known when it has started.
+		etcdOptions.StorageConfig.Transport.ServerList = []string{"embedded"}
+	}
+	errs = append(errs, etcdOptions.Validate()...)
+	errs = append(errs, o.ServerRun.Validate()...)
+	errs = append(errs, o.SecureServing.Validate()...)
+	errs = append(errs, o.Audit.Validate()...)
+	errs = append(errs, o.Features.Validate()...)
+	return utilerrors.NewAggregate(errs)
+}
+
+// Config returns the config of the server. The options must be valid.
+func (o *Options) Config() apiserver.Config {
+	if o.SecureServing.BindAddress == nil {
+		o.SecureServing.BindAddress = net.IPv4zero
+		if o.Standalone {
+			o.SecureServing.BindAddress = net.IPv4(127, 0, 0, 1)
+		}
+	}
+	if o.Standalone {
+		o.Features.EnablePriorityAndFairness = false
+	}
+	return apiserver.Config{
+		Standalone:        o.Standalone,
+		DataDir:           o.DataDir,
+		QuotaBackendBytes: o.QuotaBackendBytes,
+		ServerRun:         o.ServerRun,
+		Etcd:              o.Etcd,
+		SecureServing:     o.SecureServing,
+		Audit:             o.Audit,
+		Features:          o.Features,
+	}
+}

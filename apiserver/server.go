@@ -1,0 +1,172 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"entente.dev/entente/apiserver/etcd"
+	"entente.dev/entente/apiserver/etcd/datadir"
+	"entente.dev/entente/apiserver/standalone"
+)
+
+// Server is a server that is ready to run.
+type Server struct {
+	claim       *datadir.Claim
+	generic     *genericapiserver.GenericAPIServer
+	store       *etcd.Server
+	environment *standalone.Environment
+	listener    net.Listener
+	stopEvents  func()
+}
+
+// New binds the port, starts the embedded store, prepares the data folder and
+// puts the server together. What it started is stopped again when it fails, and
+// else when Run returns or by Close.
+func New(ctx context.Context, config CompletedConfig) (_ *Server, err error) {
+	s := &Server{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	port, err := s.listen(config.SecureServing.SecureServingOptions)
+	if err != nil {
+		return nil, err
+	}
+	if s.claim, err = datadir.Acquire(config.DataDir); err != nil {
+		return nil, fmt.Errorf("could not use --data-dir %s: %w", config.DataDir, err)
+	}
+	etcdOptions := *config.Etcd
+	etcdOptions.StorageConfig.Codec = config.api.Codecs.LegacyCodec(storageVersions()...)
+	etcdOptions.StorageConfig.EncodeVersioner = storageVersions()
+	if config.embedded() {
+		s.store, err = etcd.Start(ctx, etcd.Config{Claim: s.claim, QuotaBackendBytes: config.QuotaBackendBytes})
+		if err != nil {
+			return nil, err
+		}
+		etcdOptions.StorageConfig.Transport.ServerList = []string{s.store.Endpoint()}
+	}
+	s.environment, err = standalone.Prepare(ctx, standalone.Config{DataDir: config.DataDir, Port: port})
+	if err != nil {
+		return nil, err
+	}
+	generic, authorizer, err := genericConfig(config, &etcdOptions, s.environment)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.install(ctx, config, generic, authorizer); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// listen binds the port before anything else is started, so that a port in use
+// is said at once, and that port 0 is known when kubeconfigs are written.
+func (s *Server) listen(serving *genericoptions.SecureServingOptions) (port int, err error) {
+	if serving.Listener == nil {
+		address := net.JoinHostPort(serving.BindAddress.String(), strconv.Itoa(serving.BindPort))
+		serving.Listener, serving.BindPort, err = genericoptions.CreateListener(serving.BindNetwork, address, net.ListenConfig{})
+		if err != nil {
+			return 0, fmt.Errorf("could not listen on --bind-address and --secure-port (%s): %w", address, err)
+		}
+	}
+	s.listener = serving.Listener
+	tcp, ok := serving.Listener.Addr().(*net.TCPAddr)
+	if !ok {
+		return 0, fmt.Errorf("could not serve on a listener of network %s", serving.Listener.Addr().Network())
+	}
+	return tcp.Port, nil
+}
+
+// LoopbackConfig returns the config of the privileged client that the embedded
+// controllers use. It must not leave the process.
+func (s *Server) LoopbackConfig() *rest.Config { return s.generic.LoopbackClientConfig }
+
+// Address is where the server listens, host and port.
+func (s *Server) Address() string { return s.listener.Addr().String() }
+
+// Run serves until ctx ends, then drains: it stops being ready, awaits the
+// controllers and the requests in flight, and closes the store last. It fails if
+// the embedded store fails.
+func (s *Server) Run(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, s.Close()) }()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if s.store != nil {
+		go func() {
+			select {
+			case <-s.store.Done():
+				cancel(fmt.Errorf("the embedded store has stopped: %w", s.store.Err()))
+			case <-ctx.Done():
+			}
+		}()
+	}
+	// The environment outlives the server's context: it serves requests that are
+	// still drained.
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var wait sync.WaitGroup
+	wait.Go(func() { s.environment.Run(background) })
+	defer wait.Wait()
+	defer stop()
+
+	klog.FromContext(ctx).Info("Serving", "address", s.Address())
+	if err := s.generic.PrepareRun().RunWithContext(ctx); err != nil {
+		return fmt.Errorf("could not serve: %w", err)
+	}
+	if cause := context.Cause(ctx); s.store != nil && s.store.Err() != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+// Close stops what New started. It may be called more than once.
+func (s *Server) Close() error {
+	var errs []error
+	if s.stopEvents != nil {
+		s.stopEvents()
+	}
+	if s.generic != nil {
+		s.generic.Destroy()
+	}
+	if s.listener != nil {
+		if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
+	}
+	if s.claim != nil {
+		errs = append(errs, s.claim.Release())
+	}
+	return errors.Join(errs...)
+}
+
+// controllerStopTimeout limits how long a shutdown waits for the controllers.
+const controllerStopTimeout = 15 * time.Second
