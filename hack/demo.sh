@@ -8,8 +8,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Made up: it leads to no cluster.
-readonly secret='entente1.ZGVtbyBvbmx5LCBsZWFkcyBub3doZXJl.demo0000'
+# Well-formed, and made up: it leads to no cluster.
+readonly secret='entente1.eyJpZCI6IjAwMTEyMjMzYWFiYmNjZGQiLCJ0b2tlbiI6ImRHaHBjeUIwYjJ0bGJpQnZjR1Z1Y3lCdWJ5QmtiMjl5SUdGMElHRnNiQ0UiLCJlbmRwb2ludHMiOlsiaHR0cHM6Ly9iZXJsaW4uZXhhbXBsZS5jb206OTQ0MyJdLCJwaW5zIjpbIkFRQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEiXSwiY2x1c3RlciI6IjZmOTYxOWZmLThiODYtNDAxMS1iNDJkLTAwYzA0ZmM5NjRmZiIsImV4cGlyZXMiOjE4OTM0NTYwMDAsInByb3RvY29sIjp7Im1pbiI6MSwibWF4IjoxfX0.571c0e12'
 readonly placeholder='<omitted>'
 readonly start_deadline=60 stop_deadline=20
 

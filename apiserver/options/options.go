@@ -104,6 +104,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	// Flags of the library that have no meaning here yet, so that nobody sets them
 	// in vain.
 	for section, names := range map[string][]string{
+		"generic":  {"emulated-version", "min-compatibility-version", "feature-gates", "emulation-forward-compatible", "runtime-config-emulation-forward-compatible"},
 		"etcd":     {"encryption-provider-config", "encryption-provider-config-automatic-reload", "storage-backend", "storage-media-type", "etcd-servers-overrides", "default-watch-cache-size", "watch-cache-sizes"},
 		"features": {"enable-priority-and-fairness"},
 	} {

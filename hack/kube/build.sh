@@ -21,8 +21,7 @@ package_of() {
 }
 
 # Without these Kubernetes takes itself for v0.0.0, which clients and servers
-# compare with and refuse. The module has no commit and no date to offer, and
-# constants keep the build repeatable.
+# compare with and refuse. The module has no commit and no date to offer.
 version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
 IFS=. read -r major minor _ <<<"${version#v}"
 ldflags=()
@@ -40,5 +39,7 @@ for command in "$@"; do
   fi
   echo "Compiling $command $version (about 5 minutes cold on 2 cores)"
   rm -f "$out/$command"
-  go build -mod=readonly -trimpath -ldflags "${ldflags[*]}" -o "$out/$command" "$package"
+  # Without -trimpath, so that the libraries that Entente is made of as well are
+  # compiled once for both.
+  go build -mod=readonly -ldflags "${ldflags[*]}" -o "$out/$command" "$package"
 done
