@@ -25,8 +25,11 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -45,8 +48,8 @@ type Server struct {
 	stopEvents  func()
 }
 
-// New binds the port, starts the embedded store, prepares the data folder and
-// puts the server together. What it started is stopped again when it fails, and
+// New claims the data folder, waits for an external store, binds the port, starts
+// the embedded store, prepares the data folder and puts the server together. What it started is stopped again when it fails, and
 // else when Run returns or by Close.
 func New(ctx context.Context, config CompletedConfig) (_ *Server, err error) {
 	s := &Server{}
@@ -55,16 +58,23 @@ func New(ctx context.Context, config CompletedConfig) (_ *Server, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	port, err := s.listen(config.SecureServing.SecureServingOptions)
-	if err != nil {
-		return nil, err
-	}
 	if s.claim, err = datadir.Acquire(config.DataDir); err != nil {
 		return nil, fmt.Errorf("could not use --data-dir %s: %w", config.DataDir, err)
 	}
 	etcdOptions := *config.Etcd
 	etcdOptions.StorageConfig.Codec = config.api.Codecs.LegacyCodec(storageVersions()...)
 	etcdOptions.StorageConfig.EncodeVersioner = storageVersions()
+	if !config.embedded() {
+		// Before the port is bound: who connects to a server that cannot serve is to be
+		// refused, not to wait.
+		if err := awaitStore(ctx, etcdOptions.StorageConfig); err != nil {
+			return nil, err
+		}
+	}
+	port, err := s.listen(config.SecureServing.SecureServingOptions)
+	if err != nil {
+		return nil, err
+	}
 	if config.embedded() {
 		s.store, err = etcd.Start(ctx, etcd.Config{Claim: s.claim, QuotaBackendBytes: config.QuotaBackendBytes})
 		if err != nil {
@@ -86,8 +96,35 @@ func New(ctx context.Context, config CompletedConfig) (_ *Server, err error) {
 	return s, nil
 }
 
-// listen binds the port before anything else is started, so that a port in use
-// is said at once, and that port 0 is known when kubeconfigs are written.
+// awaitStore waits until an external etcd answers, or ctx ends; the library gives
+// up after 20 seconds.
+func awaitStore(ctx context.Context, config storagebackend.Config) error {
+	stop := make(chan struct{})
+	defer close(stop)
+	check, err := factory.CreateReadyCheck(config, stop)
+	if err != nil {
+		return fmt.Errorf("could not use --etcd-servers: %w", err)
+	}
+	said := false
+	err = wait.PollUntilContextCancel(ctx, storeRetryInterval, true, func(context.Context) (bool, error) {
+		err := check()
+		if err != nil && !said {
+			klog.FromContext(ctx).Error(err, "Not ready: waiting for etcd", "servers", config.Transport.ServerList)
+			said = true
+		}
+		return err == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("gave up waiting for etcd at --etcd-servers: %w", err)
+	}
+	return nil
+}
+
+// storeRetryInterval is the time between two looks at an etcd that is away.
+const storeRetryInterval = time.Second
+
+// listen binds the port before the embedded store is started, so that a port in
+// use is said at once, and that port 0 is known when kubeconfigs are written.
 func (s *Server) listen(serving *genericoptions.SecureServingOptions) (port int, err error) {
 	if serving.Listener == nil {
 		address := net.JoinHostPort(serving.BindAddress.String(), strconv.Itoa(serving.BindPort))
@@ -130,9 +167,9 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	// The environment outlives the server's context: it serves requests that are
 	// still drained.
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var wait sync.WaitGroup
-	wait.Go(func() { s.environment.Run(background) })
-	defer wait.Wait()
+	var affairs sync.WaitGroup
+	affairs.Go(func() { s.environment.Run(background) })
+	defer affairs.Wait()
 	defer stop()
 
 	klog.FromContext(ctx).Info("Serving", "address", s.Address())

@@ -19,8 +19,12 @@ package sensitive
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
+	"slices"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apiserver/pkg/warning"
@@ -34,31 +38,23 @@ import (
 // tell whether a guess is right.
 func scrubAnnotations(ctx context.Context, obj Object, submitted []string) {
 	annotations := obj.GetAnnotations()
-	scrubbed := func(key, value string) {
-		if annotations[key] == value {
-			return
-		}
-		// The map may still be that of the stored object.
-		annotations = maps.Clone(annotations)
-		annotations[key] = value
-		obj.SetAnnotations(annotations)
-	}
+	clean := maps.Clone(annotations) // the map may still be that of the stored object
 	if manifest, ok := annotations[corev1.LastAppliedConfigAnnotation]; ok {
-		if clean, ok := scrubManifest(obj, manifest); ok {
-			scrubbed(corev1.LastAppliedConfigAnnotation, clean)
+		if manifest, ok = scrubManifest(obj, manifest); ok {
+			clean[corev1.LastAppliedConfigAnnotation] = manifest
 		} else {
-			annotations = maps.Clone(annotations)
-			delete(annotations, corev1.LastAppliedConfigAnnotation)
-			obj.SetAnnotations(annotations)
+			delete(clean, corev1.LastAppliedConfigAnnotation)
 			warning.AddWarning(ctx, "", "annotation "+corev1.LastAppliedConfigAnnotation+" is dropped: it is not one JSON object, and could hold a sensitive value")
 		}
 	}
-	if len(submitted) == 0 {
-		return
+	if len(submitted) > 0 {
+		replacer := newReplacer(submitted)
+		for key, value := range clean {
+			clean[key] = replacer.Replace(value)
+		}
 	}
-	replacer := newReplacer(submitted)
-	for key, value := range annotations {
-		scrubbed(key, replacer.Replace(value))
+	if !maps.Equal(clean, annotations) {
+		obj.SetAnnotations(clean)
 	}
 }
 
@@ -108,23 +104,50 @@ func omitAt(node map[string]any, path []string) bool {
 	return omitAt(child, path[1:])
 }
 
-// newReplacer replaces each value, verbatim and as it stands in a JSON string, by
-// the placeholder.
+// newReplacer replaces each value by the placeholder, verbatim and as it stands in
+// JSON strings of any encoder. Longer texts go first, so that nothing is left of
+// one that begins like another.
 func newReplacer(values []string) *strings.Replacer {
-	var pairs []string
+	var texts []string
 	for _, value := range values {
-		pairs = append(pairs, value, Placeholder)
-		if escaped := jsonEscaped(value); escaped != value {
-			pairs = append(pairs, escaped, Placeholder)
+		texts = append(texts, value)
+		for _, html := range []bool{true, false} {
+			escaped := jsonEscaped(value, html)
+			texts = append(texts, escaped, inASCII(escaped))
 		}
+	}
+	slices.SortFunc(texts, func(a, b string) int { return len(b) - len(a) })
+	var pairs []string
+	for _, text := range texts {
+		pairs = append(pairs, text, Placeholder)
 	}
 	return strings.NewReplacer(pairs...)
 }
 
-func jsonEscaped(value string) string {
-	encoded, err := json.Marshal(value)
-	if err != nil {
+// jsonEscaped is a value as it stands between the quotes of a JSON string.
+func jsonEscaped(value string, html bool) string {
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(html)
+	if err := encoder.Encode(value); err != nil {
 		return value
 	}
-	return strings.Trim(string(encoded), `"`)
+	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(out.String(), "\n"), `"`), `"`)
+}
+
+// inASCII escapes what some encoders do not write as it is.
+func inASCII(escaped string) string {
+	var out strings.Builder
+	for _, r := range escaped {
+		switch {
+		case r < utf8.RuneSelf:
+			out.WriteRune(r)
+		case r > 0xFFFF:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+	}
+	return out.String()
 }

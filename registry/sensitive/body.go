@@ -36,8 +36,8 @@ import (
 // WithApplyBodyCheck refuses apply patches that are not YAML before the handler
 // sees them. The handler would quote the parser's text, which holds pieces of the
 // body, from a place that nothing else can reach (R15). It goes around the
-// innermost handler, for the API groups named; limit is the largest body that is
-// looked at, in bytes: the handler refuses a larger one by itself.
+// innermost handler, for the API groups named; limit is the largest body that the
+// handler accepts, in bytes: it refuses a larger one by itself. 0 means no limit.
 func WithApplyBodyCheck(handler http.Handler, groups sets.Set[string], limit int64, serializer runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, ok := genericapirequest.RequestInfoFrom(req.Context())
@@ -45,8 +45,12 @@ func WithApplyBodyCheck(handler http.Handler, groups sets.Set[string], limit int
 			handler.ServeHTTP(w, req)
 			return
 		}
-		body, err := io.ReadAll(io.LimitReader(req.Body, limit+1))
-		if err == nil && int64(len(body)) <= limit {
+		var reader io.Reader = req.Body
+		if limit > 0 {
+			reader = io.LimitReader(req.Body, limit+1)
+		}
+		body, err := io.ReadAll(reader)
+		if err == nil && (limit <= 0 || int64(len(body)) <= limit) {
 			if _, err := yaml.ToJSON(body); err != nil {
 				gv := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
 				refusal := apierrors.NewBadRequest(fmt.Sprintf("could not decode the patch: %s", causes(err.Error())))

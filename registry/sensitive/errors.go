@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/warning"
 )
 
 // The libraries quote what they could not decode: a fragment, a scalar, the
@@ -83,20 +84,50 @@ func detailOf(message string) string {
 }
 
 func invalidPatch(kind schema.GroupKind, name, text string) error {
-	var allErrs field.ErrorList
-	for _, match := range typeMismatch.FindAllStringSubmatch(text, -1) {
-		allErrs = append(allErrs, field.TypeInvalid(field.NewPath(safePath(match[1])), field.OmitValueType{}, "must be a "+match[2]))
-	}
+	allErrs := schemaFaults(text)
 	if len(allErrs) == 0 {
-		allErrs = append(allErrs, field.Invalid(field.NewPath("patch"), field.OmitValueType{}, causes(text)))
+		allErrs = field.ErrorList{field.Invalid(field.NewPath("patch"), field.OmitValueType{}, causes(text))}
 	}
 	return apierrors.NewInvalid(kind, name, allErrs)
 }
 
-// typeMismatch is how field management says that a value has the wrong type.
-var typeMismatch = regexp.MustCompile(`(?m)\.([\w.\-\[\]"=,]+): expected (\w+), got`)
+// schemaFault is how field management says that a value does not fit the schema,
+// a line a fault.
+var schemaFault = regexp.MustCompile(`\.([\w.\-]+)(?:\[[^\n]*?\])?: (expected ([\w ()]+), got|duplicate entries for key|element \d+: associative list|field not declared in schema)`)
 
-// known are the texts of the libraries that can be said again, and how.
+func schemaFaults(text string) field.ErrorList {
+	var allErrs field.ErrorList
+	for _, match := range schemaFault.FindAllStringSubmatch(text, -1) {
+		path := field.NewPath(safePath(match[1]))
+		switch {
+		case match[3] != "":
+			allErrs = append(allErrs, field.TypeInvalid(path, field.OmitValueType{}, "must be "+withArticle(match[3])))
+		case strings.HasPrefix(match[2], "duplicate"):
+			allErrs = append(allErrs, field.Duplicate(path, field.OmitValueType{}))
+		case strings.HasPrefix(match[2], "element"):
+			allErrs = append(allErrs, field.TypeInvalid(path, field.OmitValueType{}, "must be a list of scalars"))
+		default:
+			allErrs = append(allErrs, field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("unknown field %q", safePath(match[1]))))
+		}
+	}
+	return allErrs
+}
+
+func withArticle(noun string) string {
+	if strings.ContainsRune("aeio", rune(noun[0])) {
+		return "an " + noun
+	}
+	return "a " + noun
+}
+
+// wrongType says that a value is not of the type of its field. Such a sentence may
+// come by again, inside an error about a patch, so that it is one of those known.
+func wrongType(path, got string) string {
+	return fmt.Sprintf("field %q cannot be %s", safePath(path), withArticle(got))
+}
+
+// known are the texts of the libraries that can be said again, and how. The
+// entries go from the precise to the general.
 var known = []struct {
 	text *regexp.Regexp
 	say  func(match []string) string
@@ -104,27 +135,31 @@ var known = []struct {
 	{regexp.MustCompile(`(unknown|duplicate) field "([^"]+)"`), func(m []string) string {
 		return fmt.Sprintf("%s field %q", m[1], safePath(m[2]))
 	}},
+	{regexp.MustCompile(`field "([^"]+)" cannot be an? (\w+)`), func(m []string) string { return wrongType(m[1], m[2]) }},
 	{regexp.MustCompile(`json: cannot unmarshal (\w+)[^\n]*? into Go struct field (?:\w+\.)?([\w.]+) of type [\w.\[\]*]+`), func(m []string) string {
-		return fmt.Sprintf("%s: a %s is not of the type of this field", safePath(m[2]), m[1])
+		return wrongType(m[2], m[1])
 	}},
-	{regexp.MustCompile(`json: cannot unmarshal (\w+)[^\n]*? into Go value of type`), func(m []string) string {
-		return fmt.Sprintf("a %s stands where something else must", m[1])
+	{regexp.MustCompile(`(?:json: cannot unmarshal |a value cannot be an? )(\w+)`), func(m []string) string {
+		return "a value cannot be " + withArticle(m[1])
 	}},
-	{regexp.MustCompile(`\.([\w.\-]+): field not declared in schema`), func(m []string) string {
-		return fmt.Sprintf("unknown field %q", safePath(m[1]))
+	// What stands here already has been said, and may come by again inside an error
+	// about a patch.
+	{regexp.MustCompile(`line \d+ of the YAML: key "[\w.\-]{1,63}" already set in map|operation \w+ does not apply at [\w/\-…\[\]]*: [a-z ]+|operation \w+ does not apply|metadata\.(?:name|namespace) is not that of the path|metadata\.managedFields must be left out|apiVersion is not the one of the path`), func(m []string) string {
+		return m[0]
 	}},
-	{regexp.MustCompile(`(?:unrecognized type: |cannot convert [\w.]+ to |cannot restore [\w.]+ from:? )(\w+)`), func(m []string) string {
-		return fmt.Sprintf("a value has the wrong type, near a %s", m[1])
+	{regexp.MustCompile(`(?:unrecognized type: |cannot convert [\w.]+ to |cannot restore [\w.]+ from:? |a value has the wrong type, near an? )(\w+)`), func(m []string) string {
+		return "a value has the wrong type, near " + withArticle(m[1])
 	}},
-	{regexp.MustCompile(`parsing time "`), func([]string) string { return "a time is not in the form of RFC 3339" }},
+	{regexp.MustCompile(`parsing time "|a time is not in the form of RFC 3339`), func([]string) string { return "a time is not in the form of RFC 3339" }},
 	{regexp.MustCompile(`yaml: (?:unmarshal errors:\s+)?line (\d+): (key "[\w.\-]{1,63}" already set in map)?`), func(m []string) string {
 		if m[2] != "" {
 			return fmt.Sprintf("line %s of the YAML: %s", m[1], m[2])
 		}
 		return fmt.Sprintf("line %s is not valid YAML", m[1])
 	}},
-	{regexp.MustCompile(`yaml: `), func([]string) string { return "it is not valid YAML" }},
-	{regexp.MustCompile(`invalid character|unexpected end of JSON input|json: offset \d+|couldn't get version/kind; json parse error`), func([]string) string {
+	{regexp.MustCompile(`line (\d+) is not valid YAML`), func(m []string) string { return m[0] }},
+	{regexp.MustCompile(`yaml: |it is not valid YAML`), func([]string) string { return "it is not valid YAML" }},
+	{regexp.MustCompile(`invalid character|unexpected end of JSON input|json: offset \d+|couldn't get version/kind; json parse error|it is not valid JSON`), func([]string) string {
 		return "it is not valid JSON"
 	}},
 	{regexp.MustCompile(`\b(add|remove|replace|move|copy|test)(?:ing value| operation|\b.*?path)[^/\n]*?(/[^\s:'"]*)[^\n]*?(missing value|test failed|unknown object type|invalid state detected|invalid index referenced|not a proper array index)`), func(m []string) string {
@@ -133,13 +168,17 @@ var known = []struct {
 	{regexp.MustCompile(`\b(add|remove|replace|move|copy|test)(?:ing value| operation|\b.*?path)`), func(m []string) string {
 		return fmt.Sprintf("operation %s does not apply", m[1])
 	}},
-	{regexp.MustCompile(`no kind "[^"]*" is registered for`), func([]string) string { return "the kind or its version is not known here" }},
-	{regexp.MustCompile(`Object '(Kind|apiVersion)' is missing`), func(m []string) string {
-		return fmt.Sprintf("%s is missing", strings.ToLower(m[1][:1])+m[1][1:])
+	{regexp.MustCompile(`no kind "[^"]*" is registered for|invalid object type: |the kind or its version is not known here`), func([]string) string {
+		return "the kind or its version is not known here"
+	}},
+	{regexp.MustCompile(`Object '(Kind|apiVersion)' is missing|\b(kind|apiVersion) is missing`), func(m []string) string {
+		return strings.ToLower(m[1][:min(1, len(m[1]))]) + m[1][min(1, len(m[1])):] + m[2] + " is missing"
+	}},
+	{regexp.MustCompile(`the (name|namespace) of the (?:object|provided object) .*does not match`), func(m []string) string {
+		return "metadata." + m[1] + " is not that of the path"
 	}},
 	{regexp.MustCompile(`metadata\.managedFields must be nil`), func([]string) string { return "metadata.managedFields must be left out" }},
 	{regexp.MustCompile(`Incorrect version specified in apply patch`), func([]string) string { return "apiVersion is not the one of the path" }},
-	{regexp.MustCompile(`must (?:provide|be)[a-z ]+for (?:apply|patch)`), func(m []string) string { return m[0] }},
 }
 
 // causes says again what is known in a library's text.
@@ -151,7 +190,6 @@ func causes(text string) string {
 				said = append(said, cause)
 			}
 		}
-		// The entries go from the precise to the general.
 		if len(said) > 0 {
 			break
 		}
@@ -164,18 +202,29 @@ func causes(text string) string {
 
 // maxSegment is the length of a path segment past which it is no field name but
 // somebody's content.
-const maxSegment = 63
+const maxSegment = 40
 
-var segment = regexp.MustCompile(`[^./\[\]]+`)
+// fieldName is what the name of a field looks like, with an index behind it.
+var fieldName = regexp.MustCompile(`^[A-Za-z0-9_\-]+(\[[0-9]*\])*$`)
 
-// safePath shortens what is too long to be the name of a field.
+// separators are those between the segments of a JSON path and of a JSON pointer.
+var separators = regexp.MustCompile(`[./]`)
+
+// safePath cuts a path where a segment cannot be the name of a field: a value may
+// stand in the place of a name, where a separator was forgotten.
 func safePath(path string) string {
-	return segment.ReplaceAllStringFunc(path, func(s string) string {
-		if len(s) > maxSegment {
-			return "…"
+	end := 0
+	for end < len(path) {
+		next := len(path)
+		if at := separators.FindStringIndex(path[end:]); at != nil {
+			next = end + at[0]
 		}
-		return s
-	})
+		if segment := path[end:next]; segment != "" && (len(segment) > maxSegment || !fieldName.MatchString(segment)) {
+			return path[:end] + "…"
+		}
+		end = next + 1
+	}
+	return path
 }
 
 // scrubError takes the sensitive values that a caller submitted out of an error
@@ -196,6 +245,26 @@ func scrubError(err error, submitted []string) error {
 		}
 	}
 	return &apierrors.StatusError{ErrStatus: *out}
+}
+
+// withRewrittenWarnings returns a context in which the warnings of decoders, about
+// fields that are unknown or given twice, are rewritten; others pass.
+func withRewrittenWarnings(ctx context.Context) context.Context {
+	return warning.WithWarningRecorder(ctx, warningRewriter{ctx})
+}
+
+type warningRewriter struct {
+	outer context.Context
+}
+
+var decoderWarning = regexp.MustCompile(`^(json patch |strict decoding error: |error |yaml: )|^(unknown|duplicate) field "`)
+
+// AddWarning implements warning.Recorder.
+func (r warningRewriter) AddWarning(agent, text string) {
+	if decoderWarning.MatchString(text) {
+		text = causes(text)
+	}
+	warning.AddWarning(r.outer, agent, text)
 }
 
 // rewriteDecodingError rewrites an error of a decoder, and keeps whether it is a

@@ -122,10 +122,15 @@ func redactAny(out runtime.Object) (runtime.Object, error) {
 	case Object:
 		return redactShared(typed), nil
 	}
-	if !meta.IsListType(out) {
+	items, err := meta.GetItemsPtr(out)
+	if err != nil {
 		return nil, fmt.Errorf("could not redact an answer of type %T", out)
 	}
-	err := meta.EachListItem(out, func(item runtime.Object) error {
+	// Only of structs are the items the list's own.
+	if kind := reflect.TypeOf(items).Elem().Elem().Kind(); kind != reflect.Struct {
+		return nil, fmt.Errorf("could not redact a list of type %T: its items are no structs", out)
+	}
+	err = meta.EachListItem(out, func(item runtime.Object) error {
 		obj, ok := item.(Object)
 		if !ok {
 			return fmt.Errorf("could not redact a list item of type %T", item)

@@ -18,6 +18,7 @@ package sensitive
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"k8s.io/kube-openapi/pkg/common"
@@ -41,12 +42,16 @@ func MarkOpenAPI(definitions common.GetOpenAPIDefinitions, model string, obj Obj
 		marks = append(marks, mark)
 	}
 	return func(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
-		out := definitions(ref)
+		out := maps.Clone(definitions(ref))
 		for _, mark := range marks {
-			schema := out[mark.model].Schema.Properties[mark.name]
+			definition := out[mark.model]
+			schema := definition.Schema.Properties[mark.name]
+			schema.Extensions = maps.Clone(schema.Extensions)
 			// A boolean, which the generator's comment tags could not say.
 			schema.AddExtension(Extension, true)
-			out[mark.model].Schema.Properties[mark.name] = schema
+			definition.Schema.Properties = maps.Clone(definition.Schema.Properties)
+			definition.Schema.Properties[mark.name] = schema
+			out[mark.model] = definition
 		}
 		return out
 	}, nil
@@ -68,7 +73,7 @@ func find(definitions map[string]common.OpenAPIDefinition, model string, path []
 		if next == "" && len(schema.AllOf) == 1 {
 			next = schema.AllOf[0].Ref.String()
 		}
-		return find(definitions, next, path[1:])
+		return find(definitions, next[strings.LastIndex(next, "/")+1:], path[1:])
 	case !schema.Type.Contains("string"):
 		return property{}, fmt.Errorf("property %s of %s is no string", path[0], model)
 	}

@@ -25,45 +25,42 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// restoreOwners gives the fields at paths, whose values were put back, the
-// owners they had in old: they differ from old only by way of the placeholder,
-// so that no manager has changed them (R11).
+// restoreOwners gives the fields at paths, whose values were put back, the owners
+// they had in old: they differ from old only by way of the placeholder, so that no
+// manager has changed them (R11).
 func restoreOwners(obj, old metav1.Object, paths []string) {
-	if len(paths) == 0 {
-		return
-	}
 	entries, before := obj.GetManagedFields(), old.GetManagedFields()
-	changed := false
 	for _, path := range paths {
-		field := fieldpath.MakePathOrDie(toAny(strings.Split(path, "."))...)
-		for i := range entries {
-			if i2 := sameManager(before, entries[i]); i2 < 0 || !owns(before[i2], field) {
-				changed = disown(&entries[i], field) || changed
-			}
-		}
-		for _, owner := range before {
-			if !owns(owner, field) {
-				continue
-			}
-			i := sameManager(entries, owner)
-			if i < 0 {
-				empty := owner
-				empty.FieldsV1 = metav1.NewFieldsV1("{}")
-				entries, i = append(entries, empty), len(entries)
-			}
-			changed = own(&entries[i], field) || changed
-		}
+		entries = restoreOwnersOf(fieldpath.MakePathOrDie(toAny(strings.Split(path, "."))...), entries, before)
 	}
-	if !changed {
-		return
-	}
-	entries = slices.DeleteFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return fieldsOf(e).Empty() })
 	obj.SetManagedFields(inOrderOf(before, entries))
 }
 
+func restoreOwnersOf(field fieldpath.Path, entries, before []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	for i := range entries {
+		if b := sameManager(before, entries[i]); b < 0 || !owns(before[b], field) {
+			disown(&entries[i], field)
+		}
+	}
+	for _, owner := range before {
+		if !owns(owner, field) {
+			continue
+		}
+		i := sameManager(entries, owner)
+		if i < 0 {
+			empty := owner
+			empty.FieldsV1 = metav1.NewFieldsV1("{}")
+			entries, i = append(entries, empty), len(entries)
+		}
+		own(&entries[i], field)
+	}
+	return slices.DeleteFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return fieldsOf(e).Empty() })
+}
+
 // inOrderOf sorts entries as those of before if they are the same but for their
-// times, which is the order in which the store looks for a write that changed
-// nothing.
+// times. Whoever writes the value that is stored differs from the placeholder, so
+// that field management notes a new time and sorts by it; the store looks for a
+// write that changed nothing entry by entry.
 func inOrderOf(before, entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	if len(before) != len(entries) {
 		return entries
@@ -89,20 +86,16 @@ func owns(e metav1.ManagedFieldsEntry, field fieldpath.Path) bool {
 	return fieldsOf(e).Has(field)
 }
 
-func disown(e *metav1.ManagedFieldsEntry, field fieldpath.Path) bool {
-	set := fieldsOf(*e)
-	if !set.Has(field) {
-		return false
+func disown(e *metav1.ManagedFieldsEntry, field fieldpath.Path) {
+	if set := fieldsOf(*e); set.Has(field) {
+		setFields(e, set.Difference(fieldpath.NewSet(field)))
 	}
-	return setFields(e, set.Difference(fieldpath.NewSet(field)))
 }
 
-func own(e *metav1.ManagedFieldsEntry, field fieldpath.Path) bool {
-	set := fieldsOf(*e)
-	if set.Has(field) {
-		return false
+func own(e *metav1.ManagedFieldsEntry, field fieldpath.Path) {
+	if set := fieldsOf(*e); !set.Has(field) {
+		setFields(e, set.Union(fieldpath.NewSet(field)))
 	}
-	return setFields(e, set.Union(fieldpath.NewSet(field)))
 }
 
 func raw(e metav1.ManagedFieldsEntry) []byte {
@@ -122,13 +115,11 @@ func fieldsOf(e metav1.ManagedFieldsEntry) *fieldpath.Set {
 	return set
 }
 
-func setFields(e *metav1.ManagedFieldsEntry, set *fieldpath.Set) bool {
-	encoded, err := set.ToJSON()
-	if err != nil {
-		return false
+func setFields(e *metav1.ManagedFieldsEntry, set *fieldpath.Set) {
+	// Fails for path elements of unknown types only, which a decoded set has not.
+	if encoded, err := set.ToJSON(); err == nil {
+		e.FieldsV1 = metav1.NewFieldsV1(string(encoded))
 	}
-	e.FieldsV1 = metav1.NewFieldsV1(string(encoded))
-	return true
 }
 
 func toAny(parts []string) []any {

@@ -79,25 +79,45 @@ func (w *write) UpdatedObject(ctx context.Context, existing runtime.Object) (run
 	if !ok {
 		return nil, errNotSensitive(existing)
 	}
-	var base runtime.Object = old
-	if !w.onReal {
-		base = redactShared(old)
-	}
-	updated, err := w.UpdatedObjectInfo.UpdatedObject(ctx, base)
+	obj, err := w.compute(ctx, old)
 	if err != nil {
-		return nil, rewriteError(err, w.kind, w.name)
-	}
-	if updated == base {
-		updated = updated.DeepCopyObject()
-	}
-	obj, ok := updated.(Object)
-	if !ok {
-		return nil, errNotSensitive(updated)
+		return nil, err
 	}
 	w.submitted = submittedValues(obj)
 	scrubAnnotations(ctx, obj, w.submitted)
 	if old.GetUID() != "" {
 		w.putBack(obj, old)
+	}
+	return obj, nil
+}
+
+// compute hands the object to work on to what computes the new one.
+func (w *write) compute(ctx context.Context, old Object) (Object, error) {
+	if !w.onReal {
+		return w.computeOn(ctx, redactShared(old))
+	}
+	if w.apply {
+		// An apply of the placeholder would conflict with the owners of the value that
+		// it stands for. Where it keeps all of them, it has been computed.
+		obj, err := w.computeOn(ctx, redactShared(old))
+		if err == nil && len(submittedValues(obj)) == 0 {
+			return obj, nil
+		}
+	}
+	return w.computeOn(ctx, old)
+}
+
+func (w *write) computeOn(ctx context.Context, base Object) (Object, error) {
+	updated, err := w.UpdatedObjectInfo.UpdatedObject(withRewrittenWarnings(ctx), base)
+	if err != nil {
+		return nil, rewriteError(err, w.kind, w.name)
+	}
+	if updated == runtime.Object(base) {
+		updated = updated.DeepCopyObject()
+	}
+	obj, ok := updated.(Object)
+	if !ok {
+		return nil, errNotSensitive(updated)
 	}
 	return obj, nil
 }

@@ -459,47 +459,7 @@ func schema_entente_apis_peering_v1alpha1_ClusterPeerStatus(ref common.Reference
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "State of the peering, one entry a type:\n\nReady: whether the peering works; False carries the reason.\n\nClientCertEnforced: whether the gateway refuses a request without a client certificate (ClientCertRequired, ClientCertNotRequired, EntranceUnreachable).\n\nServerCertOurs: whether the gateway presents a certificate of this cluster's peering CA (PeeringRootCert, ForeignCert, EntranceUnreachable).\n\nTokenExchangeReady: whether ServiceAccount tokens of the other cluster can be verified here (ProviderReady, ProviderPending, ProviderDeleting, ProviderNotReady, ProviderRejected, ForeignProvider, AwaitingIssuer, PrefixConflict, InvalidSpec, DiscoveryFailed, ApplyError).",
-							AllOf: []spec.Schema{
-								{
-									SchemaProps: spec.SchemaProps{
-										Items: &spec.SchemaOrArray{
-											Schema: &spec.Schema{
-												SchemaProps: spec.SchemaProps{
-													AllOf: []spec.Schema{
-														{
-															SchemaProps: spec.SchemaProps{
-																Properties: map[string]spec.Schema{
-																	"observedGeneration": {
-																		SchemaProps: spec.SchemaProps{
-																			Minimum: ptr.To[float64](0),
-																		},
-																	},
-																	"reason": {
-																		SchemaProps: spec.SchemaProps{
-																			MaxLength: ptr.To[int64](1024),
-																		},
-																	},
-																	"status": {
-																		SchemaProps: spec.SchemaProps{
-																			Pattern: "^(True|False|Unknown)$",
-																		},
-																	},
-																	"type": {
-																		SchemaProps: spec.SchemaProps{
-																			MaxLength: ptr.To[int64](316),
-																		},
-																	},
-																},
-															},
-														},
-													},
-												},
-											},
-										},
-									},
-								},
-							},
-							Type: []string{"array"},
+							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{

@@ -210,10 +210,6 @@ type ClusterPeerStatus struct {
 	// +k8s:eachVal=+k8s:subfield(type)=+k8s:maxLength=316
 	// +k8s:eachVal=+k8s:subfield(reason)=+k8s:maxLength=1024
 	// +k8s:eachVal=+k8s:subfield(observedGeneration)=+k8s:minimum=0
-	// +k8s:validation:items:properties:type:maxLength=316
-	// +k8s:validation:items:properties:reason:maxLength=1024
-	// +k8s:validation:items:properties:status:pattern="^(True|False|Unknown)$"
-	// +k8s:validation:items:properties:observedGeneration:minimum=0
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
 
 	// Issued connection string. Set with type Invite.

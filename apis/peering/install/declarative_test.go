@@ -1,0 +1,238 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package install
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+)
+
+func newScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, Install(scheme))
+	return scheme
+}
+
+// declared runs the generated validation as the server does: of a new object for
+// its spec, of one whose status changed for its status.
+func declared(t *testing.T, path string, peer *peeringv1alpha1.ClusterPeer) field.ErrorList {
+	t.Helper()
+	scheme := newScheme(t)
+	if !strings.HasPrefix(path, "status") {
+		return scheme.Validate(t.Context(), nil, peer)
+	}
+	peer.Spec.Type = peeringv1alpha1.ClusterPeerTypeInvite
+	old := &peeringv1alpha1.ClusterPeer{Spec: peer.Spec}
+	return scheme.ValidateUpdate(t.Context(), nil, peer, old, "status")
+}
+
+// about are the errors at a path of the schema.
+func about(path string, errs field.ErrorList) (out field.ErrorList) {
+	for _, err := range errs {
+		if strings.ReplaceAll(err.Field, "[0]", "[]") == path {
+			out = append(out, err)
+		}
+	}
+	return out
+}
+
+// K1: what the schema says is what is enforced: a limit, an enum, a minimum, what
+// is required, what is unique.
+func TestK1SchemaIsEnforced(t *testing.T) {
+	for path, fact := range served(t, "v3").found {
+		t.Run(path, func(t *testing.T) {
+			if fact.max > 0 {
+				longest := strings.Repeat("a", int(fact.max))
+				tooLong := about(path, declared(t, path, at(t, path, longest+"a")))
+				assert.NotEmpty(t, tooLong, "one more than the limit")
+				if !strings.HasSuffix(path, "UUID") || fact.max > 36 {
+					assert.Empty(t, about(path, declared(t, path, at(t, path, longest))), "the limit")
+				}
+				// The limit is one of characters.
+				if fact.max > 63 {
+					assert.Empty(t, about(path, declared(t, path, at(t, path, strings.Repeat("ä", int(fact.max))))), "the limit, in characters of two bytes")
+				}
+				for _, err := range tooLong {
+					assert.NotContains(t, err.Error(), strings.Repeat("a", 40), "R15: the value is not repeated")
+				}
+			}
+			if fact.enum != "" {
+				for _, value := range strings.Split(fact.enum, ",") {
+					assert.Empty(t, about(path, declared(t, path, at(t, path, value))), value)
+				}
+				for _, value := range []string{"Other", strings.ToLower(strings.Split(fact.enum, ",")[0])} {
+					errs := about(path, declared(t, path, at(t, path, value)))
+					require.Len(t, errs, 1, value)
+					assert.Equal(t, field.ErrorTypeNotSupported, errs[0].Type)
+				}
+			}
+			if fact.least != "" {
+				assert.NotEmpty(t, about(path, declared(t, path, at(t, path, -1))))
+				assert.Empty(t, about(path, declared(t, path, at(t, path, 0))))
+			}
+			if fact.list == "set" {
+				errs := declared(t, path, at(t, path, []string{"a", "b", "a"}))
+				found := false
+				for _, err := range errs {
+					found = found || err.Type == field.ErrorTypeDuplicate && strings.ReplaceAll(err.Field, "[0]", "[]") == path+"[2]"
+				}
+				assert.True(t, found, "%v", errs)
+			}
+			if key, ok := strings.CutPrefix(fact.list, "map:"); ok {
+				entry := func(value string) map[string]any { return map[string]any{key: value} }
+				errs := declared(t, path, at(t, path, []any{entry("a"), entry("b"), entry("a")}))
+				found := false
+				for _, err := range errs {
+					found = found || err.Type == field.ErrorTypeDuplicate && err.Field == path+"[2]"
+				}
+				assert.True(t, found, "%v", errs)
+			}
+			if fact.required && fact.kind == "string" && !strings.Contains(path, "conditions") {
+				parent := path[:strings.LastIndex(path, ".")]
+				errs := about(path, declared(t, path, at(t, parent, map[string]any{})))
+				require.Len(t, errs, 1)
+				assert.Equal(t, field.ErrorTypeRequired, errs[0].Type)
+			}
+		})
+	}
+}
+
+// K1: what the generated validation says of a spec, fault by fault.
+func TestDeclaredSpec(t *testing.T) {
+	const uuid = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
+	join := func(change func(*peeringv1alpha1.JoinSpec)) func(*peeringv1alpha1.ClusterPeerSpec) {
+		return func(spec *peeringv1alpha1.ClusterPeerSpec) {
+			spec.Type, spec.Join = peeringv1alpha1.ClusterPeerTypeJoin, &peeringv1alpha1.JoinSpec{}
+			change(spec.Join)
+		}
+	}
+	invite := func(uuid string) func(*peeringv1alpha1.ClusterPeerSpec) {
+		return func(spec *peeringv1alpha1.ClusterPeerSpec) {
+			spec.Type, spec.Invite = peeringv1alpha1.ClusterPeerTypeInvite, &peeringv1alpha1.InviteSpec{ExpectedClusterUUID: uuid}
+		}
+	}
+	names := func(values ...string) func(*peeringv1alpha1.ClusterPeerSpec) {
+		return func(spec *peeringv1alpha1.ClusterPeerSpec) {
+			spec.Type, spec.Capabilities, spec.Projects = peeringv1alpha1.ClusterPeerTypeInvite, values, values
+		}
+	}
+	both := func(path string, kind field.ErrorType) []string {
+		return []string{string(kind) + " spec.capabilities" + path, string(kind) + " spec.projects" + path}
+	}
+	for name, test := range map[string]struct {
+		change func(*peeringv1alpha1.ClusterPeerSpec)
+		want   []string // type of error and path
+	}{
+		"nothing":                        {func(*peeringv1alpha1.ClusterPeerSpec) {}, []string{"FieldValueRequired spec.type"}},
+		"another type":                   {func(spec *peeringv1alpha1.ClusterPeerSpec) { spec.Type = "Watch" }, []string{"FieldValueNotSupported spec.type"}},
+		"a type in capitals":             {func(spec *peeringv1alpha1.ClusterPeerSpec) { spec.Type = "JOIN" }, []string{"FieldValueNotSupported spec.type"}},
+		"Invite":                         {func(spec *peeringv1alpha1.ClusterPeerSpec) { spec.Type = "Invite" }, nil},
+		"Join":                           {func(spec *peeringv1alpha1.ClusterPeerSpec) { spec.Type = "Join" }, nil},
+		"a UUID":                         {invite(uuid), nil},
+		"no UUID":                        {invite(""), nil},
+		"a UUID without dashes":          {invite(strings.ReplaceAll(uuid, "-", "")), []string{"FieldValueInvalid spec.invite.expectedClusterUUID"}},
+		"a UUID in braces":               {invite("{" + uuid[:34] + "}"), []string{"FieldValueInvalid spec.invite.expectedClusterUUID"}},
+		"a long UUID":                    {invite(uuid + "0"), []string{"FieldValueTooLong spec.invite.expectedClusterUUID", "FieldValueInvalid spec.invite.expectedClusterUUID"}},
+		"no UUID at all":                 {join(func(j *peeringv1alpha1.JoinSpec) { j.ExpectedClusterUUID = "the other one" }), []string{"FieldValueInvalid spec.join.expectedClusterUUID"}},
+		"a connection string":            {join(func(j *peeringv1alpha1.JoinSpec) { j.ConnectionString = strings.Repeat("x", 4096) }), nil},
+		"a long connection string":       {join(func(j *peeringv1alpha1.JoinSpec) { j.ConnectionString = strings.Repeat("x", 4097) }), []string{"FieldValueTooLong spec.join.connectionString"}},
+		"the placeholder":                {join(func(j *peeringv1alpha1.JoinSpec) { j.ConnectionString = "<omitted>" }), nil},
+		"names":                          {names("a", "b-c", "d0", strings.Repeat("x", 63)), nil},
+		"an empty name":                  {names(""), both("[0]", field.ErrorTypeInvalid)},
+		"a long name":                    {names("a", strings.Repeat("x", 64)), both("[1]", field.ErrorTypeInvalid)},
+		"a name in capitals":             {names("A"), both("[0]", field.ErrorTypeInvalid)},
+		"a name with a dot":              {names("a.b"), both("[0]", field.ErrorTypeInvalid)},
+		"a name that starts with a dash": {names("-a"), both("[0]", field.ErrorTypeInvalid)},
+		"a wildcard":                     {names("*"), both("[0]", field.ErrorTypeInvalid)},
+		"a name twice":                   {names("a", "b", "a"), both("[2]", field.ErrorTypeDuplicate)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			peer := &peeringv1alpha1.ClusterPeer{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+			test.change(&peer.Spec)
+			var got []string
+			for _, err := range newScheme(t).Validate(t.Context(), nil, peer) {
+				got = append(got, string(err.Type)+" "+err.Field)
+			}
+			assert.ElementsMatch(t, test.want, got)
+		})
+	}
+}
+
+// K1: the limits of conditions, which the reference gives.
+func TestDeclaredConditions(t *testing.T) {
+	for path, values := range map[string][2]any{
+		"status.conditions[].type":               {strings.Repeat("a", 316), strings.Repeat("a", 317)},
+		"status.conditions[].reason":             {strings.Repeat("a", 1024), strings.Repeat("a", 1025)},
+		"status.conditions[].observedGeneration": {0, -1},
+	} {
+		assert.Empty(t, about(path, declared(t, path, at(t, path, values[0]))), path)
+		assert.Len(t, about(path, declared(t, path, at(t, path, values[1]))), 1, path)
+	}
+}
+
+// K1: the type cannot be changed, on any endpoint.
+func TestDeclaredTypeIsImmutable(t *testing.T) {
+	scheme := newScheme(t)
+	of := func(kind peeringv1alpha1.ClusterPeerType) *peeringv1alpha1.ClusterPeer {
+		return &peeringv1alpha1.ClusterPeer{Spec: peeringv1alpha1.ClusterPeerSpec{Type: kind}}
+	}
+	for _, subresource := range [][]string{nil, {"status"}, {"sensitive"}} {
+		assert.Empty(t, scheme.ValidateUpdate(t.Context(), nil, of("Join"), of("Join"), subresource...), subresource)
+		for _, kind := range []peeringv1alpha1.ClusterPeerType{"Invite", "", "Other"} {
+			errs := scheme.ValidateUpdate(t.Context(), nil, of(kind), of("Join"), subresource...)
+			require.NotEmpty(t, errs, "%v %s", subresource, kind)
+			assert.Equal(t, "spec.type", errs[0].Field)
+		}
+	}
+}
+
+// K2: a fault that is stored already is no reason to refuse a change of something
+// else: a limit of a later version must not lock objects.
+func TestDeclaredRatchets(t *testing.T) {
+	old := &peeringv1alpha1.ClusterPeer{Spec: peeringv1alpha1.ClusterPeerSpec{
+		Type: "Join", Capabilities: []string{"NOT-A-LABEL"}, Join: &peeringv1alpha1.JoinSpec{ConnectionString: strings.Repeat("x", 5000)},
+	}}
+	peer := old.DeepCopy()
+	peer.Labels = map[string]string{"a": "b"}
+	assert.Empty(t, newScheme(t).ValidateUpdate(t.Context(), nil, peer, old))
+	peer.Spec.Projects = []string{"NEITHER"}
+	errs := newScheme(t).ValidateUpdate(t.Context(), nil, peer, old)
+	require.Len(t, errs, 1)
+	assert.Equal(t, "spec.projects[0]", errs[0].Field)
+}
+
+// R15: no error of the generated validation repeats a sensitive value.
+func TestR15DeclaredErrorsQuoteNoValue(t *testing.T) {
+	secret := strings.Repeat("kQ7zCANARYjoinVw3x0a1b2c3d4e5f6g7h8", 200)
+	peer := &peeringv1alpha1.ClusterPeer{
+		Spec:   peeringv1alpha1.ClusterPeerSpec{Type: "Join", Join: &peeringv1alpha1.JoinSpec{ConnectionString: secret}},
+		Status: peeringv1alpha1.ClusterPeerStatus{Invite: &peeringv1alpha1.InviteStatus{ConnectionString: secret}},
+	}
+	errs := newScheme(t).Validate(t.Context(), nil, peer)
+	require.Len(t, errs, 2)
+	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", errs, errs.ToAggregate(), *errs[0]), "CANARY")
+}
