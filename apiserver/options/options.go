@@ -21,8 +21,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
+	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
@@ -93,28 +95,28 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	entente.Int64Var(&o.QuotaBackendBytes, "etcd-quota-backend-bytes", o.QuotaBackendBytes,
 		"Largest size of the embedded store's database, in bytes. At the limit the store refuses writes until space is freed.")
 
-	o.ServerRun.AddUniversalFlags(sections.FlagSet("generic"))
-	o.Etcd.AddFlags(sections.FlagSet("etcd"))
+	addExcept(sections.FlagSet("generic"), o.ServerRun.AddUniversalFlags,
+		"emulated-version", "min-compatibility-version", "feature-gates", "emulation-forward-compatible", "runtime-config-emulation-forward-compatible")
+	addExcept(sections.FlagSet("etcd"), o.Etcd.AddFlags,
+		"encryption-provider-config", "encryption-provider-config-automatic-reload", "storage-backend", "storage-media-type",
+		"etcd-servers-overrides", "default-watch-cache-size", "watch-cache-sizes")
 	o.SecureServing.AddFlags(sections.FlagSet("secure serving"))
 	o.Audit.AddFlags(sections.FlagSet("auditing"))
-	features := sections.FlagSet("features")
-	o.Features.AddFlags(features)
+	addExcept(sections.FlagSet("features"), o.Features.AddFlags, "enable-priority-and-fairness")
 	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
-
-	// Flags of the library that have no meaning here yet, so that nobody sets them
-	// in vain.
-	for section, names := range map[string][]string{
-		"generic":  {"emulated-version", "min-compatibility-version", "feature-gates", "emulation-forward-compatible", "runtime-config-emulation-forward-compatible"},
-		"etcd":     {"encryption-provider-config", "encryption-provider-config-automatic-reload", "storage-backend", "storage-media-type", "etcd-servers-overrides", "default-watch-cache-size", "watch-cache-sizes"},
-		"features": {"enable-priority-and-fairness"},
-	} {
-		for _, name := range names {
-			if flag := sections.FlagSet(section).Lookup(name); flag != nil {
-				flag.Hidden = true
-			}
-		}
-	}
 	return sections
+}
+
+// addExcept adds the flags of the library except those that have no meaning here:
+// nobody is to set one in vain.
+func addExcept(flags *pflag.FlagSet, add func(*pflag.FlagSet), without ...string) {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	add(all)
+	all.VisitAll(func(flag *pflag.Flag) {
+		if !slices.Contains(without, flag.Name) {
+			flags.AddFlag(flag)
+		}
+	})
 }
 
 // Validate reports every fault of the flags at once.
@@ -125,12 +127,6 @@ func (o *Options) Validate() error {
 	}
 	if o.DataDir == "" {
 		errs = append(errs, errors.New("--data-dir is needed"))
-	}
-	if o.Etcd.EncryptionProviderConfigFilepath != "" || o.Etcd.EncryptionProviderConfigAutomaticReload {
-		errs = append(errs, errors.New("--encryption-provider-config is not supported yet: the store is not encrypted"))
-	}
-	if len(o.Etcd.EtcdServersOverrides) > 0 {
-		errs = append(errs, errors.New("--etcd-servers-overrides is not supported: there is one store"))
 	}
 	etcdOptions := *o.Etcd
 	if len(etcdOptions.StorageConfig.Transport.ServerList) == 0 {

@@ -39,7 +39,13 @@ type REST[T runtime.Object] struct {
 	answer func(context.Context, user.Info, T) T
 }
 
-// Create implements rest.Creater: it answers, and stores nothing.
+var (
+	_ rest.Creater              = &REST[runtime.Object]{} //nolint:misspell // the library's name
+	_ rest.Scoper               = &REST[runtime.Object]{}
+	_ rest.SingularNameProvider = &REST[runtime.Object]{}
+)
+
+// Create answers, and stores nothing.
 func (r *REST[T]) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	question, ok := obj.(T)
 	if !ok {

@@ -22,13 +22,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/registry/rest"
-)
-
-var (
-	_ rest.Creater              = &REST[*authenticationv1.SelfSubjectReview]{}
-	_ rest.Scoper               = &REST[*authenticationv1.SelfSubjectReview]{}
-	_ rest.SingularNameProvider = &REST[*authenticationv1.SelfSubjectReview]{}
 )
 
 // newSubjectReview tells callers who they are.
