@@ -20,7 +20,6 @@ import (
 	"fmt"
 	"net/http"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
@@ -31,16 +30,11 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/authorization/path"
 	"k8s.io/apiserver/pkg/authorization/union"
-	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
-	"k8s.io/kube-openapi/pkg/common"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"entente.dev/entente/apis/generated/openapi"
 	"entente.dev/entente/apis/peering"
-	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/apiserver/standalone"
 	"entente.dev/entente/registry/sensitive"
 )
@@ -132,42 +126,6 @@ func authorize(config CompletedConfig, environment *standalone.Environment) (aut
 		a = config.WrapAuthorizer(a)
 	}
 	return a, nil
-}
-
-// describe sets up OpenAPI v2 and v3, with the mark on sensitive fields.
-func describe(generic *genericapiserver.Config, api *API) error {
-	definitions, err := sensitive.MarkOpenAPI(openapi.GetOpenAPIDefinitions, peeringv1alpha1.ClusterPeer{}.OpenAPIModelName(), &peering.ClusterPeer{})
-	if err != nil {
-		return err
-	}
-	definitions = withConditionLimits(definitions)
-	namer := openapinamer.NewDefinitionNamer(api.Scheme)
-	generic.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(definitions, namer)
-	generic.OpenAPIConfig.Info.Title = "Entente"
-	generic.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(definitions, namer)
-	generic.OpenAPIV3Config.Info.Title = "Entente"
-	return nil
-}
-
-// withConditionLimits adds the limits of conditions to their schema, which is of the
-// Kubernetes libraries and says none. All conditions that are served here have them
-// (K1).
-func withConditionLimits(definitions common.GetOpenAPIDefinitions) common.GetOpenAPIDefinitions {
-	return func(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
-		out := definitions(ref)
-		properties := out[metav1.Condition{}.OpenAPIModelName()].Schema.Properties
-		for name, limit := range map[string]func(*spec.Schema){
-			"type":               func(s *spec.Schema) { s.WithMaxLength(316) },
-			"reason":             func(s *spec.Schema) { s.WithMaxLength(1024) },
-			"status":             func(s *spec.Schema) { s.WithEnum("True", "False", "Unknown") },
-			"observedGeneration": func(s *spec.Schema) { s.WithMinimum(0, false) },
-		} {
-			property := properties[name]
-			limit(&property)
-			properties[name] = property
-		}
-		return out
-	}
 }
 
 // withoutBodies caps the audit level at Metadata: bodies hold sensitive values,

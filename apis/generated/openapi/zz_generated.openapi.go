@@ -441,7 +441,6 @@ func schema_entente_apis_peering_v1alpha1_ClusterPeerStatus(ref common.Reference
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
 							Description: "Generation of the object that this status describes.",
-							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -522,7 +521,6 @@ func schema_entente_apis_peering_v1alpha1_ClusterPeerStatus(ref common.Reference
 					"pairedProjectsCount": {
 						SchemaProps: spec.SchemaProps{
 							Description: "Number of projects that are paired with a project of the same name in the other cluster.",
-							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -847,7 +845,6 @@ func schema_entente_apis_peering_v1alpha1_OfferedCapability(ref common.Reference
 									SchemaProps: spec.SchemaProps{
 										Type:   []string{"string"},
 										Format: "",
-										Enum:   []interface{}{"cluster", "project"},
 									},
 								},
 							},

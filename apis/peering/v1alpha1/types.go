@@ -179,9 +179,6 @@ type ClusterPeerStatus struct {
 
 	// Generation of the object that this status describes.
 	// +optional
-	// +k8s:optional
-	// +k8s:minimum=0
-	// +k8s:validation:minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// State of the peering, one entry a type:
@@ -239,9 +236,6 @@ type ClusterPeerStatus struct {
 	// Number of projects that are paired with a project of the same name in the
 	// other cluster.
 	// +optional
-	// +k8s:optional
-	// +k8s:minimum=0
-	// +k8s:validation:minimum=0
 	PairedProjectsCount int32 `json:"pairedProjectsCount,omitempty"`
 
 	// Access that the modules of the other cluster have here, one entry a capability.
@@ -297,7 +291,6 @@ type InviteStatus struct {
 
 // CapabilityScope says where a capability applies: in paired projects, or in
 // the whole cluster.
-// +enum
 type CapabilityScope string
 
 const (

@@ -428,36 +428,7 @@ func Validate_ClusterPeerStatus(
 		errs = append(errs, fn(fldPath.Child("phase"), &obj.Phase, oldVal, oldObj != nil)...)
 	}
 
-	{ // field ClusterPeerStatus.ObservedGeneration
-		fn := func(
-			fldPath *field.Path,
-			obj, oldObj *int64,
-			oldValueCorrelated bool) (errs field.ErrorList) {
-			// don't revalidate unchanged data
-			if oldValueCorrelated && op.Type == operation.Update {
-				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
-					return nil
-				}
-			}
-			// call field-attached validations
-			earlyReturn := false
-			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
-				earlyReturn = true
-			}
-			if earlyReturn {
-				return // do not proceed
-			}
-			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 0); len(e) != 0 {
-				errs = append(errs, e...)
-			}
-			return
-		}
-		oldVal := safe.Field(oldObj,
-			func(oldObj *ClusterPeerStatus) *int64 {
-				return &oldObj.ObservedGeneration
-			})
-		errs = append(errs, fn(fldPath.Child("observedGeneration"), &obj.ObservedGeneration, oldVal, oldObj != nil)...)
-	}
+	// field ClusterPeerStatus.ObservedGeneration has no validation
 
 	{ // field ClusterPeerStatus.Conditions
 		fn := func(
@@ -677,36 +648,7 @@ func Validate_ClusterPeerStatus(
 		errs = append(errs, fn(fldPath.Child("effectiveCapabilities"), obj.EffectiveCapabilities, oldVal, oldObj != nil)...)
 	}
 
-	{ // field ClusterPeerStatus.PairedProjectsCount
-		fn := func(
-			fldPath *field.Path,
-			obj, oldObj *int32,
-			oldValueCorrelated bool) (errs field.ErrorList) {
-			// don't revalidate unchanged data
-			if oldValueCorrelated && op.Type == operation.Update {
-				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
-					return nil
-				}
-			}
-			// call field-attached validations
-			earlyReturn := false
-			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
-				earlyReturn = true
-			}
-			if earlyReturn {
-				return // do not proceed
-			}
-			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 0); len(e) != 0 {
-				errs = append(errs, e...)
-			}
-			return
-		}
-		oldVal := safe.Field(oldObj,
-			func(oldObj *ClusterPeerStatus) *int32 {
-				return &oldObj.PairedProjectsCount
-			})
-		errs = append(errs, fn(fldPath.Child("pairedProjectsCount"), &obj.PairedProjectsCount, oldVal, oldObj != nil)...)
-	}
+	// field ClusterPeerStatus.PairedProjectsCount has no validation
 
 	{ // field ClusterPeerStatus.Grants
 		fn := func(
