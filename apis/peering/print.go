@@ -127,6 +127,18 @@ func (in ClusterPeerList) GoString() string { return in.String() }
 // MarshalLog is what structured logs show of the value.
 func (in ClusterPeerList) MarshalLog() any { return loggableClusterPeerList(in.redacted()) }
 
+// MarshalJSON encodes the value without what is sensitive in it: nothing stores or
+// serves this type, but loggers encode what holds it.
+func (in JoinSpec) MarshalJSON() ([]byte, error) {
+	return json.Marshal(loggableJoinSpec(in.redacted()))
+}
+
+// MarshalJSON encodes the value without what is sensitive in it: nothing stores or
+// serves this type, but loggers encode what holds it.
+func (in InviteStatus) MarshalJSON() ([]byte, error) {
+	return json.Marshal(loggableInviteStatus(in.redacted()))
+}
+
 func omit(value string) string {
 	if value == "" {
 		return ""

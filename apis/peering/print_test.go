@@ -147,8 +147,18 @@ func TestR15Print(t *testing.T) {
 // R6: what is not set is not shown as omitted, and nil prints.
 func TestR6PrintUnset(t *testing.T) {
 	for _, value := range []any{
-		peering.ClusterPeer{}, peering.ClusterPeerList{}, peering.JoinSpec{}, peering.InviteStatus{}, peering.ClusterPeerSpec{}, peering.ClusterPeerStatus{},
-		peeringv1alpha1.ClusterPeer{}, peeringv1alpha1.ClusterPeerList{}, peeringv1alpha1.JoinSpec{}, peeringv1alpha1.InviteStatus{}, peeringv1alpha1.ClusterPeerSpec{}, peeringv1alpha1.ClusterPeerStatus{},
+		peering.ClusterPeer{},
+		peering.ClusterPeerList{},
+		peering.JoinSpec{},
+		peering.InviteStatus{},
+		peering.ClusterPeerSpec{},
+		peering.ClusterPeerStatus{},
+		peeringv1alpha1.ClusterPeer{},
+		peeringv1alpha1.ClusterPeerList{},
+		peeringv1alpha1.JoinSpec{},
+		peeringv1alpha1.InviteStatus{},
+		peeringv1alpha1.ClusterPeerSpec{},
+		peeringv1alpha1.ClusterPeerStatus{},
 	} {
 		text := fmt.Sprintf("%v %#v", value, value)
 		assert.NotContains(t, text, "omitted")
@@ -223,8 +233,10 @@ func TestR15LogInside(t *testing.T) {
 // it, say the same.
 func TestR15Datapolicy(t *testing.T) {
 	for _, value := range []any{
-		peering.JoinSpec{ConnectionString: "x"}, peering.InviteStatus{ConnectionString: "x"},
-		peeringv1alpha1.JoinSpec{ConnectionString: "x"}, peeringv1alpha1.InviteStatus{ConnectionString: "x"},
+		peering.JoinSpec{ConnectionString: "x"},
+		peering.InviteStatus{ConnectionString: "x"},
+		peeringv1alpha1.JoinSpec{ConnectionString: "x"},
+		peeringv1alpha1.InviteStatus{ConnectionString: "x"},
 	} {
 		assert.Equal(t, []string{"token"}, datapol.Verify(value), "%T", value)
 		assert.Equal(t, []string{"token"}, datapol.Verify([]any{value}), "%T", value)

@@ -97,7 +97,7 @@ var schemaFault = regexp.MustCompile(`\.([\w.\-]+)(?:\[[^\n]*?\])?: (expected ([
 
 func schemaFaults(text string) field.ErrorList {
 	var allErrs field.ErrorList
-	for _, match := range schemaFault.FindAllStringSubmatch(text, -1) {
+	for _, match := range schemaFault.FindAllStringSubmatch(text, maxFaults) {
 		path := field.NewPath(safePath(match[1]))
 		switch {
 		case match[3] != "":
@@ -135,11 +135,11 @@ var known = []struct {
 	{regexp.MustCompile(`(unknown|duplicate) field "([^"]+)"`), func(m []string) string {
 		return fmt.Sprintf("%s field %q", m[1], safePath(m[2]))
 	}},
-	{regexp.MustCompile(`field "([^"]+)" cannot be an? (\w+)`), func(m []string) string { return wrongType(m[1], m[2]) }},
-	{regexp.MustCompile(`json: cannot unmarshal (\w+)[^\n]*? into Go struct field (?:\w+\.)?([\w.]+) of type [\w.\[\]*]+`), func(m []string) string {
+	{regexp.MustCompile(`field "([^"]+)" cannot be an? (string|number|bool|object|array)`), func(m []string) string { return wrongType(m[1], m[2]) }},
+	{regexp.MustCompile(`json: cannot unmarshal (string|number|bool|object|array)[^\n]*? into Go struct field (?:\w+\.)?([\w.]+) of type [\w.\[\]*]+`), func(m []string) string {
 		return wrongType(m[2], m[1])
 	}},
-	{regexp.MustCompile(`(?:json: cannot unmarshal |a value cannot be an? )(\w+)`), func(m []string) string {
+	{regexp.MustCompile(`(?:json: cannot unmarshal |a value cannot be an? )(string|number|bool|object|array)`), func(m []string) string {
 		return "a value cannot be " + withArticle(m[1])
 	}},
 	// What stands here already has been said, and may come by again inside an error
@@ -147,7 +147,7 @@ var known = []struct {
 	{regexp.MustCompile(`line \d+ of the YAML: key "[\w.\-]{1,63}" already set in map|operation \w+ does not apply at [\w/\-…\[\]]*: [a-z ]+|operation \w+ does not apply|metadata\.(?:name|namespace) is not that of the path|metadata\.managedFields must be left out|apiVersion is not the one of the path`), func(m []string) string {
 		return m[0]
 	}},
-	{regexp.MustCompile(`(?:unrecognized type: |cannot convert [\w.]+ to |cannot restore [\w.]+ from:? |a value has the wrong type, near an? )(\w+)`), func(m []string) string {
+	{regexp.MustCompile(`(?:unrecognized type: |cannot convert [\w.]+ to |cannot restore [\w.]+ from:? |a value has the wrong type, near an? )(string|bool|map|slice|struct|u?int[0-9]*|float[0-9]+)\b`), func(m []string) string {
 		return "a value has the wrong type, near " + withArticle(m[1])
 	}},
 	{regexp.MustCompile(`parsing time "|a time is not in the form of RFC 3339`), func([]string) string { return "a time is not in the form of RFC 3339" }},
@@ -181,11 +181,15 @@ var known = []struct {
 	{regexp.MustCompile(`Incorrect version specified in apply patch`), func([]string) string { return "apiVersion is not the one of the path" }},
 }
 
+// maxFaults bounds how many faults of one body are said: whoever mends these sees the
+// rest.
+const maxFaults = 100
+
 // causes says again what is known in a library's text.
 func causes(text string) string {
 	var said []string
 	for _, k := range known {
-		for _, match := range k.text.FindAllStringSubmatch(text, -1) {
+		for _, match := range k.text.FindAllStringSubmatch(text, maxFaults) {
 			if cause := k.say(match); !slices.Contains(said, cause) {
 				said = append(said, cause)
 			}

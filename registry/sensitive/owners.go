@@ -29,7 +29,8 @@ import (
 // they had in old: they differ from old only by way of the placeholder, so that no
 // manager has changed them (R11).
 func restoreOwners(obj, old metav1.Object, paths []string) {
-	entries, before := obj.GetManagedFields(), old.GetManagedFields()
+	// The slice may still be that of the stored object.
+	entries, before := slices.Clone(obj.GetManagedFields()), old.GetManagedFields()
 	for _, path := range paths {
 		entries = restoreOwnersOf(fieldpath.MakePathOrDie(toAny(strings.Split(path, "."))...), entries, before)
 	}

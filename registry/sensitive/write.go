@@ -18,7 +18,9 @@ package sensitive
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -96,15 +98,36 @@ func (w *write) compute(ctx context.Context, old Object) (Object, error) {
 	if !w.onReal {
 		return w.computeOn(ctx, redactShared(old))
 	}
-	if w.apply {
-		// An apply of the placeholder would conflict with the owners of the value that
-		// it stands for. Where it keeps all of them, it has been computed.
-		obj, err := w.computeOn(ctx, redactShared(old))
-		if err == nil && len(submittedValues(obj)) == 0 {
-			return obj, nil
+	if !w.apply {
+		return w.computeOn(ctx, old)
+	}
+	// An apply of the placeholder would conflict with the owners of the value that it
+	// stands for. So it is computed on the redacted object first, which tells in
+	// which fields a value was applied, and then with the values of those.
+	obj, err := w.computeOn(ctx, redactShared(old))
+	base, again := redactShared(old), false
+	for i, path := range Fields(old) {
+		stored := get(old, i)
+		if stored != "" && (conflictsAt(err, path) || err == nil && get(obj, i) != Placeholder) {
+			set(base, i, stored)
+			again = true
 		}
 	}
-	return w.computeOn(ctx, old)
+	if !again {
+		return obj, err
+	}
+	return w.computeOn(ctx, base)
+}
+
+// conflictsAt says whether an apply failed because somebody else owns a field.
+func conflictsAt(err error, path string) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(cause metav1.StatusCause) bool {
+		return cause.Type == metav1.CauseTypeFieldManagerConflict && cause.Field == "."+path
+	})
 }
 
 func (w *write) computeOn(ctx context.Context, base Object) (Object, error) {

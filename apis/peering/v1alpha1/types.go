@@ -204,9 +204,6 @@ type ClusterPeerStatus struct {
 	// +k8s:listType=map
 	// +k8s:listMapKey=type
 	// +k8s:eachVal=+k8s:opaqueType
-	// +k8s:eachVal=+k8s:subfield(type)=+k8s:maxLength=316
-	// +k8s:eachVal=+k8s:subfield(reason)=+k8s:maxLength=1024
-	// +k8s:eachVal=+k8s:subfield(observedGeneration)=+k8s:minimum=0
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
 
 	// Issued connection string. Set with type Invite.

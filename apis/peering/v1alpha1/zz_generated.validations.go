@@ -446,65 +446,8 @@ func Validate_ClusterPeerStatus(
 			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
 				earlyReturn = true
 			}
-			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj,
-				func(a *v1.Condition, b *v1.Condition) bool { return a.Type == b.Type }, validate.SemanticDeepEqual,
-				func(ctx context.Context, op operation.Operation, fldPath *field.Path, obj, oldObj *v1.Condition) field.ErrorList {
-					return validate.Subfield(ctx, op, fldPath, obj, oldObj, "type",
-						func(o *v1.Condition) *string { return &o.Type }, validate.DirectEqual, validate.RequiredValue)
-				}).MarkShortCircuit(); len(e) != 0 {
-				earlyReturn = true
-			}
-			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj,
-				func(a *v1.Condition, b *v1.Condition) bool { return a.Type == b.Type }, validate.SemanticDeepEqual,
-				func(ctx context.Context, op operation.Operation, fldPath *field.Path, obj, oldObj *v1.Condition) field.ErrorList {
-					return validate.Subfield(ctx, op, fldPath, obj, oldObj, "reason",
-						func(o *v1.Condition) *string { return &o.Reason }, validate.DirectEqual, validate.RequiredValue)
-				}).MarkShortCircuit(); len(e) != 0 {
-				earlyReturn = true
-			}
-			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj,
-				func(a *v1.Condition, b *v1.Condition) bool { return a.Type == b.Type }, validate.SemanticDeepEqual,
-				func(ctx context.Context, op operation.Operation, fldPath *field.Path, obj, oldObj *v1.Condition) field.ErrorList {
-					return validate.Subfield(ctx, op, fldPath, obj, oldObj, "observedGeneration",
-						func(o *v1.Condition) *int64 { return &o.ObservedGeneration }, validate.DirectEqual, validate.OptionalValue)
-				}).MarkShortCircuit(); len(e) != 0 {
-				earlyReturn = true
-			}
 			if earlyReturn {
 				return // do not proceed
-			}
-			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj,
-				func(a *v1.Condition, b *v1.Condition) bool { return a.Type == b.Type }, validate.SemanticDeepEqual,
-				func(ctx context.Context, op operation.Operation, fldPath *field.Path, obj, oldObj *v1.Condition) field.ErrorList {
-					return validate.Subfield(ctx, op, fldPath, obj, oldObj, "type",
-						func(o *v1.Condition) *string { return &o.Type }, validate.DirectEqual,
-						func(ctx context.Context, op operation.Operation, fldPath *field.Path, obj, oldObj *string) field.ErrorList {
-							return validate.MaxLength(ctx, op, fldPath, obj, oldObj, 316)
-						})
-				}); len(e) != 0 {
-				errs = append(errs, e...)
-			}
-			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj,
-				func(a *v1.Condition, b *v1.Condition) bool { return a.Type == b.Type }, validate.SemanticDeepEqual,
-				func(ctx context.Context, op operation.Operation, fldPath *field.Path, obj, oldObj *v1.Condition) field.ErrorList {
-					return validate.Subfield(ctx, op, fldPath, obj, oldObj, "reason",
-						func(o *v1.Condition) *string { return &o.Reason }, validate.DirectEqual,
-						func(ctx context.Context, op operation.Operation, fldPath *field.Path, obj, oldObj *string) field.ErrorList {
-							return validate.MaxLength(ctx, op, fldPath, obj, oldObj, 1024)
-						})
-				}); len(e) != 0 {
-				errs = append(errs, e...)
-			}
-			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj,
-				func(a *v1.Condition, b *v1.Condition) bool { return a.Type == b.Type }, validate.SemanticDeepEqual,
-				func(ctx context.Context, op operation.Operation, fldPath *field.Path, obj, oldObj *v1.Condition) field.ErrorList {
-					return validate.Subfield(ctx, op, fldPath, obj, oldObj, "observedGeneration",
-						func(o *v1.Condition) *int64 { return &o.ObservedGeneration }, validate.DirectEqual,
-						func(ctx context.Context, op operation.Operation, fldPath *field.Path, obj, oldObj *int64) field.ErrorList {
-							return validate.Minimum(ctx, op, fldPath, obj, oldObj, 0)
-						})
-				}); len(e) != 0 {
-				errs = append(errs, e...)
 			}
 			// lists with map semantics require unique keys
 			if e := validate.ValSliceUnique(ctx, op, fldPath, obj, oldObj,

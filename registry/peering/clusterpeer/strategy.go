@@ -137,18 +137,19 @@ func (sensitiveStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Ob
 		if !strings.HasPrefix(path, "spec.") {
 			continue
 		}
-		_, value := submitted.SensitiveField(i, false)
-		_, stored := peer.SensitiveField(i, false)
-		switch {
-		case value != nil && (stored == nil || *stored != *value):
+		if value := sensitiveValue(&submitted, i); value != sensitiveValue(peer, i) {
 			_, target := peer.SensitiveField(i, true)
-			*target = *value
-		case value == nil && stored != nil && *stored != "":
-			_, target := peer.SensitiveField(i, true)
-			*target = ""
+			*target = value
 		}
 	}
 	bumpGeneration(peer, oldPeer)
+}
+
+func sensitiveValue(peer *peering.ClusterPeer, i int) string {
+	if _, value := peer.SensitiveField(i, false); value != nil {
+		return *value
+	}
+	return ""
 }
 
 func (sensitiveStrategy) resetFieldsFilter() sensitive.ResetFieldsFilter {
