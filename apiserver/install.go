@@ -23,6 +23,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
@@ -91,7 +92,11 @@ func peeringGroup(api *API, generic *genericapiserver.Config, a authorizer.Autho
 // the loopback client, so that they go through the same registry as everyone, and
 // stops them before it drains.
 func (s *Server) addControllers(ctx context.Context, api *API) error {
-	client, err := versioned.NewForConfig(s.generic.LoopbackClientConfig)
+	var err error
+	if s.loopback, err = restclient.HTTPClientFor(s.generic.LoopbackClientConfig); err != nil {
+		return fmt.Errorf("could not make the controllers' client: %w", err)
+	}
+	client, err := versioned.NewForConfigAndClient(s.generic.LoopbackClientConfig, s.loopback)
 	if err != nil {
 		return fmt.Errorf("could not make the controllers' client: %w", err)
 	}

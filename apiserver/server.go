@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -45,6 +46,7 @@ type Server struct {
 	store       *etcd.Server
 	environment *standalone.Environment
 	listener    net.Listener
+	loopback    *http.Client
 	stopEvents  func()
 }
 
@@ -172,6 +174,8 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	defer affairs.Wait()
 	defer stop()
 
+	affairs.Go(func() { s.releaseLoopback(ctx, background) })
+
 	klog.FromContext(ctx).Info("Serving", "address", s.Address())
 	if err := s.generic.PrepareRun().RunWithContext(ctx); err != nil {
 		return fmt.Errorf("could not serve: %w", err)
@@ -180,6 +184,16 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		return cause
 	}
 	return nil
+}
+
+// releaseLoopback closes connections of the controllers' client that are idle while
+// the server drains: one that was dialled at the very end would be waited for.
+func (s *Server) releaseLoopback(serving, drained context.Context) {
+	select {
+	case <-serving.Done():
+	case <-drained.Done(): // it never served
+	}
+	wait.UntilWithContext(drained, func(context.Context) { s.loopback.CloseIdleConnections() }, 100*time.Millisecond)
 }
 
 // Close stops what New started. It may be called more than once.

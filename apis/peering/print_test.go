@@ -221,8 +221,6 @@ func TestR15LogInside(t *testing.T) {
 				for _, value := range wrapped(row.value) {
 					logger.Info("A message", "value", value)
 				}
-				// BUG (R15): it is encoded as it is. A MarshalJSON of the internal types,
-				// which nothing stores or serves, would do.
 				assertNoCanary(t, out.String())
 			})
 		}

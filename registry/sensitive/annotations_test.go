@@ -28,6 +28,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kjson "sigs.k8s.io/json"
 )
 
 const lastApplied = corev1.LastAppliedConfigAnnotation
@@ -247,4 +248,45 @@ func TestScrubbingManyAnnotations(t *testing.T) {
 	allocated(10) // once, for what is made once
 	few, many := allocated(500), allocated(5000)
 	assert.Less(t, many, 40*few, "bytes allocated for 10 times as many annotations, %d and %d", few, many)
+}
+
+// FuzzScrubManifest looks for a manifest that is let pass and in which the server's
+// decoder, or one that reads it otherwise, finds a value at a sensitive path.
+func FuzzScrubManifest(f *testing.F) {
+	for _, manifest := range []string{
+		`{"spec":{"key":{"secret":"x"},"door":{"lock":{"code":"y"}}},"status":{"note":{"token":"z"}}}`,
+		`{"spec":{"key":{"secret":"x","secret":"<omitted>"}}}`, `{"spec":{"key":{"s\u0065cret":"x"}}}`, `{"sp\u0065c":{"key":{"secret":"x"}},"spec":{}}`,
+		`{"spec":{"key":[{"secret":"x"}]}}`, `{"spec":null,"status":{"note":"z"}}`, `{"spec":{"key":{"secret":1e400}}}`, `{}{"spec":{"key":{"secret":"x"}}}`,
+		"\ufeff{}", `{"spec":{"key":{"secret":"\ud800"}}}`, "{\"spec\xff\":{\"key\":{\"secret\":\"x\"}}}", `{"spec":{"key":{"secret":{"a":["x"]}}}} `,
+	} {
+		f.Add(manifest)
+	}
+	f.Fuzz(func(t *testing.T, manifest string) {
+		clean, ok := scrubManifest(&Vault{}, manifest)
+		if !ok {
+			return
+		}
+		for name, decode := range map[string]func([]byte, any) error{"the server's": kjson.UnmarshalCaseSensitivePreserveInts, "another": json.Unmarshal} {
+			var root map[string]any
+			if err := decode([]byte(clean), &root); err != nil {
+				t.Fatalf("%s decoder: %v in %q of %q", name, err, clean, manifest)
+			}
+			for _, path := range Fields(&Vault{}) {
+				var at any = root
+				for _, segment := range strings.Split(path, ".") {
+					node, _ := at.(map[string]any)
+					if at != nil && node == nil && at != "" && at != Placeholder {
+						t.Fatalf("%s decoder finds %v on the way to %s in %q of %q", name, at, path, clean, manifest)
+					}
+					at = node[segment]
+				}
+				if at != nil && at != "" && at != Placeholder {
+					t.Fatalf("%s decoder finds %v at %s in %q of %q", name, at, path, clean, manifest)
+				}
+			}
+		}
+		if again, ok := scrubManifest(&Vault{}, clean); !ok || again != clean {
+			t.Fatalf("%q becomes %q, and that %q", manifest, clean, again)
+		}
+	})
 }

@@ -33,15 +33,15 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// WithApplyBodyCheck refuses apply patches that are not YAML before the handler
-// sees them. The handler would quote the parser's text, which holds pieces of the
+// WithApplyBodyCheck refuses apply patches, and options of a delete, that are not
+// YAML before the handler sees them. The handler would quote the parser's text, which holds pieces of the
 // body, from a place that nothing else can reach (R15). It goes around the
 // innermost handler, for the API groups named; limit is the largest body that the
 // handler accepts, in bytes: it refuses a larger one by itself. 0 means no limit.
 func WithApplyBodyCheck(handler http.Handler, groups sets.Set[string], limit int64, serializer runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, ok := genericapirequest.RequestInfoFrom(req.Context())
-		if !ok || !info.IsResourceRequest || !groups.Has(info.APIGroup) || !isApply(req) || req.Body == nil {
+		if !ok || !info.IsResourceRequest || !groups.Has(info.APIGroup) || !decodesYAML(req) || req.Body == nil {
 			handler.ServeHTTP(w, req)
 			return
 		}
@@ -53,7 +53,7 @@ func WithApplyBodyCheck(handler http.Handler, groups sets.Set[string], limit int
 		if err == nil && (limit <= 0 || int64(len(body)) <= limit) {
 			if _, err := yaml.ToJSON(body); err != nil {
 				gv := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
-				refusal := apierrors.NewBadRequest(fmt.Sprintf("could not decode the patch: %s", causes(err.Error())))
+				refusal := apierrors.NewBadRequest(fmt.Sprintf("could not decode the body: %s", causes(err.Error())))
 				responsewriters.ErrorNegotiated(refusal, serializer, gv, w, req)
 				return
 			}
@@ -63,12 +63,20 @@ func WithApplyBodyCheck(handler http.Handler, groups sets.Set[string], limit int
 	})
 }
 
-func isApply(req *http.Request) bool {
-	if req.Method != http.MethodPatch {
+// decodesYAML says whether the handler decodes the body as YAML by itself, past the
+// serializer of the API group: apply patches, and options of a delete.
+func decodesYAML(req *http.Request) bool {
+	mediaType, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
+	if err != nil {
 		return false
 	}
-	mediaType, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
-	return err == nil && types.PatchType(mediaType) == types.ApplyYAMLPatchType
+	switch req.Method {
+	case http.MethodPatch:
+		return types.PatchType(mediaType) == types.ApplyYAMLPatchType
+	case http.MethodDelete:
+		return mediaType == runtime.ContentTypeYAML
+	}
+	return false
 }
 
 type replayedBody struct {

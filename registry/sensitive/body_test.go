@@ -96,6 +96,56 @@ func TestR15ApplyBodyCheck(t *testing.T) {
 	}
 }
 
+// R15: so are the options of a delete, in YAML.
+func TestR15DeleteBodyCheck(t *testing.T) {
+	options := func(contentType string) func(*http.Request, *genericapirequest.RequestInfo) {
+		return func(req *http.Request, _ *genericapirequest.RequestInfo) {
+			req.Method = http.MethodDelete
+			req.Header.Set("Content-Type", contentType)
+		}
+	}
+	answer, reached, _, _ := checked(t, 1000, strings.NewReader(notYAML), options("application/yaml"))
+	assert.False(t, reached)
+	assert.Equal(t, http.StatusBadRequest, answer.Code)
+	assertNoCanary(t, answer.Body.String())
+	_, reached, read, _ := checked(t, 1000, strings.NewReader("gracePeriodSeconds: 1"), options("application/yaml"))
+	assert.True(t, reached)
+	assert.Equal(t, "gracePeriodSeconds: 1", string(read))
+	_, reached, _, _ = checked(t, 1000, strings.NewReader(notYAML), options("application/json"))
+	assert.True(t, reached, "what is no JSON is not quoted")
+}
+
+// R15: a delete whose body is something else than options is answered and logged
+// without a piece of it.
+func TestR15BadDeleteBodies(t *testing.T) {
+	a := newAPI(t)
+	a.create(t, "creator", newVault("one"))
+	log := captureLogs(t)
+	for name, bodies := range map[string][]badBody{
+		"application/json": append([]badBody{
+			{name: "the object", body: `{"apiVersion":"vault.test/v1","kind":"Vault","spec":{"key":{"secret":"CANARY"}}}`},
+			{name: "a group", body: `{"apiVersion":"CANARY/v1","kind":"DeleteOptions"}`},
+			{name: "a policy", body: `{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":{"KEY":"CANARY"}}`},
+			{name: "a period", body: `{"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":"CANARY"}`},
+			{name: "preconditions", body: `{"apiVersion":"v1","kind":"DeleteOptions","preconditions":"CANARY"}`},
+		}, badJSON...),
+		"application/yaml": badYAML,
+	} {
+		for _, bad := range bodies {
+			for _, path := range []string{"/one?dryRun=All", "?dryRun=All"} {
+				t.Run(name+"/"+bad.name+path, func(t *testing.T) {
+					log.take()
+					body := strings.ReplaceAll(bad.filled(), "MANIFEST", "apiVersion: v1\nkind: DeleteOptions")
+					got := a.do(t, call{user: writer, method: http.MethodDelete, path: path, contentType: name, body: body})
+					assertNothingQuoted(t, got.text(t))
+					assertNothingQuoted(t, log.take())
+					assert.Less(t, got.code, 500, got.body)
+				})
+			}
+		}
+	}
+}
+
 // What the check lets pass, the handler reads to the last byte.
 func TestApplyBodyCheckPassesOn(t *testing.T) {
 	short := strings.Repeat("a: b\n", 10)

@@ -17,8 +17,6 @@ limitations under the License.
 package sensitive
 
 import (
-	"regexp"
-
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -42,19 +40,16 @@ type decoder struct {
 	inner runtime.Decoder
 }
 
-// Decode decodes data. When it fails it claims that the kind was the expected
-// one unless the body names another that looks like a kind: without a kind the
-// handlers quote the beginning of the body.
+// Decode decodes data. When it fails it claims that the kind was the expected one:
+// the handlers say the kind that the body names, whatever stands there, and without
+// any they quote the beginning of the body.
 func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	obj, gvk, err := d.inner.Decode(data, defaults, into)
 	if err == nil {
 		return obj, gvk, nil
 	}
-	if gvk == nil || !identifier.MatchString(gvk.Kind) || !identifier.MatchString(gvk.Version) {
+	if defaults != nil {
 		gvk = defaults
 	}
 	return obj, gvk, rewriteDecodingError(err)
 }
-
-// identifier is what a kind or a version looks like.
-var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,62}$`)

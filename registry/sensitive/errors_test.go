@@ -432,11 +432,8 @@ func TestManyFaults(t *testing.T) {
 	for i := range 5000 {
 		fmt.Fprintf(&unknown, "unknown field \"spec.x%d\", ", i)
 	}
-	// BUG: each is said, and looked for among those that were said before: a strategic
-	// merge patch of 3 MiB of unknown fields, validated strictly, takes minutes.
 	assert.Less(t, len(causes(unknown.String())), 32*1024)
 	var status apierrors.APIStatus
-	// BUG (low): an apply of a set with an entry 8,000 times has as many equal causes.
 	require.ErrorAs(t, rewriteError(errors.New(strings.Repeat(".spec.owners: duplicate entries for key [\"x\"]\n", 5000)), vaultKind, "one"), &status)
 	assert.NotEmpty(t, status.Status().Details.Causes)
 	assert.LessOrEqual(t, len(status.Status().Details.Causes), 100)
@@ -562,8 +559,6 @@ func FuzzCauses(f *testing.F) {
 		`.spec.owners: duplicate entries for key ["%"]`,
 		`.spec.key.secret: expected string, got &value.valueUnstructured{Value:"%"}`,
 		`unrecognized type: string %`, `no kind "%" is registered for version "v1"`, `strict decoding error: unknown field "spec.a"`,
-		// BUG (R15, low: the libraries put words of their own there): what was matched
-		// for such a word is said whatever it is.
 		`json: cannot unmarshal %`, `unrecognized type: %`,
 		`must be specified for apply: %`, `%`, `"%"`, `{"spec":{"key":{"secret":"%"}}}`,
 	} {

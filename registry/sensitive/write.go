@@ -20,6 +20,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"runtime/debug"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/klog/v2"
 )
 
 // update runs a write of any kind through the store so that it is computed on
@@ -130,7 +133,19 @@ func conflictsAt(err error, path string) bool {
 	})
 }
 
-func (w *write) computeOn(ctx context.Context, base Object) (Object, error) {
+func (w *write) computeOn(ctx context.Context, base Object) (_ Object, err error) {
+	defer func() {
+		// The library panics over some patches that make no sense. What the panic says
+		// could quote a value; where it happened may be logged.
+		switch r := recover(); {
+		case r == nil:
+		case r == http.ErrAbortHandler:
+			panic(r)
+		default:
+			klog.FromContext(ctx).Error(errPanicked, "The computation of a write panicked", "stack", string(debug.Stack()))
+			err = apierrors.NewBadRequest("the write could not be computed")
+		}
+	}()
 	updated, err := w.UpdatedObjectInfo.UpdatedObject(withRewrittenWarnings(ctx), base)
 	if err != nil {
 		return nil, rewriteError(err, w.kind, w.name)
@@ -170,6 +185,8 @@ func (w *write) putBack(obj, old Object) {
 	}
 	restoreOwners(obj, old, kept)
 }
+
+var errPanicked = errors.New("panic")
 
 func errNotSensitive(obj runtime.Object) error {
 	return apierrors.NewInternalError(fmt.Errorf("an object of type %T names no sensitive fields", obj))

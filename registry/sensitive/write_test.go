@@ -201,8 +201,6 @@ func TestR7ComputationsThatShareTheirBase(t *testing.T) {
 					v.ManagedFields = append([]metav1.ManagedFieldsEntry(nil), managers...)
 					return v
 				}
-				// BUG (R7, low): restoreOwners deletes entries in the slice of obj, which a
-				// computation may share with what is stored.
 				existing := build()
 				out, err := (&write{UpdatedObjectInfo: &computed{do: do}, kind: vaultKind, allowed: true, onReal: onReal}).UpdatedObject(t.Context(), existing)
 				require.NoError(t, err)
@@ -266,6 +264,27 @@ func TestR10ErrorsOfTheComputation(t *testing.T) {
 	assert.Nil(t, out)
 	assert.True(t, apierrors.IsInvalid(err), "%v", err)
 	assertNoCanary(t, err.Error())
+}
+
+// R15: a panic of the computation, over a patch that makes no sense, says nothing of
+// the values: not in the answer and not in the logs.
+func TestR15PanicOfTheComputation(t *testing.T) {
+	log := captureLogs(t)
+	panics := func(with any) *write {
+		return &write{UpdatedObjectInfo: &computed{do: func(*Vault) (runtime.Object, error) { panic(with) }}, kind: vaultKind, name: "one"}
+	}
+	for _, with := range []any{"could not take " + keyCanary, errors.New(keyCanary), newVault("one"), 42} {
+		out, err := panics(with).UpdatedObject(t.Context(), storedVault("one"))
+		assert.Nil(t, out)
+		assert.True(t, apierrors.IsBadRequest(err), "%v", err)
+		assertNoCanary(t, fmt.Sprintf("%v %+v", err, err))
+		text := log.take()
+		assert.Contains(t, text, "write_test.go", "where it happened is logged")
+		assertNoCanary(t, text)
+	}
+	assert.PanicsWithValue(t, http.ErrAbortHandler, func() {
+		_, _ = panics(http.ErrAbortHandler).UpdatedObject(t.Context(), storedVault("one"))
+	})
 }
 
 // The rest goes through the library's handlers and a real store.
@@ -348,7 +367,6 @@ func TestR11AppliedEchoBesideAValue(t *testing.T) {
 			one.ManagedFields = []metav1.ManagedFieldsEntry{entry("creator", "Update", secretLabel), on("sensitive", entry("applier", "Apply", codeField))}
 			before := a.add(t, one)
 			t.Cleanup(func() { a.clear(t) })
-			// BUG (R11): with a value in one field, the placeholder in the other conflicts.
 			got := a.do(t, call{
 				user: reader, method: http.MethodPatch, path: "/one/sensitive?fieldManager=applier", contentType: applyPatch,
 				body: `{"apiVersion":"vault.test/v1","kind":"Vault","spec":{` + test.body + `}}`,

@@ -18,6 +18,7 @@ package harness
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -64,9 +65,23 @@ func (r Result) Output() string { return r.Stdout + r.Stderr }
 // Kubectl runs kubectl as a user, with stdin, and returns whatever came of it.
 func (s *Server) Kubectl(t testing.TB, user, stdin string, args ...string) Result {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), Kubectl(t), append([]string{"--kubeconfig", s.Kubeconfig(user), "--cache-dir", filepath.Join(s.Dir, "kubectl-cache")}, args...)...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG=")
+	cmd := s.KubectlCommand(t.Context(), t, user, args...)
 	cmd.Stdin = strings.NewReader(stdin)
+	return Run(t, cmd)
+}
+
+// KubectlCommand is kubectl as a user, not started yet, for tests that add to its
+// environment or read what it prints while it runs.
+func (s *Server) KubectlCommand(ctx context.Context, t testing.TB, user string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(ctx, Kubectl(t), append([]string{"--kubeconfig", s.Kubeconfig(user), "--cache-dir", filepath.Join(s.Dir, "kubectl-cache")}, args...)...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG=", "KUBERC=off")
+	return cmd
+}
+
+// Run runs a command to its end and returns whatever came of it.
+func Run(t testing.TB, cmd *exec.Cmd) Result {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -86,4 +101,39 @@ func (s *Server) MustKubectl(t testing.TB, user, stdin string, args ...string) s
 	result := s.Kubectl(t, user, stdin, args...)
 	require.Zerof(t, result.Code, "kubectl %s as %s: %s", strings.Join(args, " "), user, result.Output())
 	return result.Stdout
+}
+
+// Stream is a kubectl that runs until it is stopped.
+type Stream struct {
+	output output
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+// StartKubectl runs kubectl as a user until Stop, or until the test ends.
+func (s *Server) StartKubectl(t testing.TB, user string, args ...string) *Stream {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	stream := &Stream{cancel: cancel, ended: make(chan struct{})}
+	cmd := s.KubectlCommand(ctx, t, user, args...)
+	cmd.Stdout, cmd.Stderr = &stream.output, &stream.output
+	require.NoError(t, cmd.Start())
+	go func() {
+		defer close(stream.ended)
+		_ = cmd.Wait() // It is killed, as a rule.
+	}()
+	t.Cleanup(stream.Stop)
+	return stream
+}
+
+// Output is all that it has printed so far.
+func (s *Stream) Output() string { return s.output.String() }
+
+// Ended is closed when it has ended.
+func (s *Stream) Ended() <-chan struct{} { return s.ended }
+
+// Stop ends it.
+func (s *Stream) Stop() {
+	s.cancel()
+	<-s.ended
 }

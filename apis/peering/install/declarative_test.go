@@ -19,6 +19,7 @@ package install
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -30,10 +31,15 @@ import (
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 )
 
+var installed = sync.OnceValues(func() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, Install(scheme)
+})
+
 func newScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	require.NoError(t, Install(scheme))
+	scheme, err := installed()
+	require.NoError(t, err)
 	return scheme
 }
 

@@ -42,20 +42,30 @@ const (
 // every fault at once, and never quotes a sensitive value.
 func ValidateClusterPeer(peer *peering.ClusterPeer) field.ErrorList {
 	allErrs := apivalidation.ValidateObjectMeta(&peer.ObjectMeta, false, apivalidation.NameIsDNSLabel, field.NewPath("metadata"))
-	return append(allErrs, validateClusterPeerSpec(&peer.Spec, field.NewPath("spec"))...)
+	return authoritative(append(allErrs, validateClusterPeerSpec(&peer.Spec, field.NewPath("spec"))...))
 }
 
 // ValidateClusterPeerUpdate checks a ClusterPeer that is to replace old.
 func ValidateClusterPeerUpdate(peer, old *peering.ClusterPeer) field.ErrorList {
 	allErrs := apivalidation.ValidateObjectMetaUpdate(&peer.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	return append(allErrs, validateClusterPeerSpec(&peer.Spec, field.NewPath("spec"))...)
+	return authoritative(append(allErrs, validateClusterPeerSpec(&peer.Spec, field.NewPath("spec"))...))
 }
 
 // ValidateClusterPeerStatusUpdate checks a ClusterPeer whose status is to
 // replace that of old.
 func ValidateClusterPeerStatusUpdate(peer, old *peering.ClusterPeer) field.ErrorList {
 	allErrs := apivalidation.ValidateObjectMetaUpdate(&peer.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	return append(allErrs, metav1validation.ValidateConditions(peer.Status.Conditions, field.NewPath("status", "conditions"))...)
+	return authoritative(append(allErrs, metav1validation.ValidateConditions(peer.Status.Conditions, field.NewPath("status", "conditions"))...))
+}
+
+// authoritative takes back the library's word that generated code covers its rules
+// for metadata and conditions too. Ours leaves both to it, and the comparison would
+// log each such error as a bug.
+func authoritative(errs field.ErrorList) field.ErrorList {
+	for _, err := range errs {
+		err.CoveredByDeclarative = false
+	}
+	return errs
 }
 
 func validateClusterPeerSpec(spec *peering.ClusterPeerSpec, path *field.Path) field.ErrorList {

@@ -168,6 +168,12 @@ func TestValidateConditions(t *testing.T) {
 	} {
 		assert.Contains(t, told(ValidateClusterPeerStatusUpdate(with(change), invite())), want)
 	}
+	// K1: a type has at most 316 characters, as the schema says.
+	longest := strings.Join([]string{strings.Repeat("a", 63), strings.Repeat("b", 63), strings.Repeat("c", 63), strings.Repeat("d", 60)}, ".") + "/" + strings.Repeat("e", 63)
+	require.Len(t, longest, 316)
+	assert.Empty(t, ValidateClusterPeerStatusUpdate(with(func(c *metav1.Condition) { c.Type = longest }), invite()))
+	// BUG (K1, low): the library's own check, a qualified name, lets 317 pass.
+	assert.NotEmpty(t, ValidateClusterPeerStatusUpdate(with(func(c *metav1.Condition) { c.Type = strings.Replace(longest, "ddd/", "dddd/", 1) }), invite()))
 	twice := with(func(*metav1.Condition) {})
 	twice.Status.Conditions = append(twice.Status.Conditions, good)
 	assert.Contains(t, told(ValidateClusterPeerStatusUpdate(twice, invite())), "FieldValueDuplicate status.conditions[1]")

@@ -243,8 +243,6 @@ func TestR9SensitiveUpdate(t *testing.T) {
 			peer := changed(join(), func(p *peering.ClusterPeer) { p.Spec.Join = test.submitted })
 			before := old.DeepCopy()
 			s.PrepareForUpdate(t.Context(), peer, old)
-			// BUG (R9, low): a block without a value makes an empty block where there is
-			// none, and moves the generation.
 			assert.Equal(t, test.want, peer.Spec.Join)
 			generation := int64(3)
 			if fmt.Sprintf("%#v", test.want) != fmt.Sprintf("%#v", test.stored) || !assert.ObjectsAreEqual(test.want, test.stored) {
@@ -356,8 +354,6 @@ func TestUpdates(t *testing.T) {
 		"a placeholder, sensitive": {"sensitive", join(), func(p *peering.ClusterPeer) { p.Spec.Join.ConnectionString = placeholder }, []string{"FieldValueInvalid spec.join.connectionString"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// BUG (K1, low): a fault of a condition is told twice, by the library's own
-			// validation and by what is generated.
 			err := rest.BeforeUpdate(strategies[test.endpoint], requestContext(test.endpoint), changed(test.old, test.change), test.old.DeepCopy())
 			assert.Equal(t, test.want, faults(t, err))
 		})
