@@ -26,6 +26,7 @@ import (
 	"sync"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
@@ -193,7 +194,7 @@ func (s *Server) releaseLoopback(serving, drained context.Context) {
 	case <-serving.Done():
 	case <-drained.Done(): // it never served
 	}
-	wait.UntilWithContext(drained, func(context.Context) { s.loopback.CloseIdleConnections() }, 100*time.Millisecond)
+	wait.UntilWithContext(drained, func(context.Context) { utilnet.CloseIdleConnectionsFor(s.loopback.Transport) }, 100*time.Millisecond)
 }
 
 // Close stops what New started. It may be called more than once.

@@ -137,14 +137,15 @@ func (w *write) computeOn(ctx context.Context, base Object) (_ Object, err error
 	defer func() {
 		// The library panics over some patches that make no sense. What the panic says
 		// could quote a value; where it happened may be logged.
-		switch r := recover(); {
-		case r == nil:
-		case r == http.ErrAbortHandler:
-			panic(r)
-		default:
-			klog.FromContext(ctx).Error(errPanicked, "The computation of a write panicked", "stack", string(debug.Stack()))
-			err = apierrors.NewBadRequest("the write could not be computed")
+		r := recover()
+		if r == nil {
+			return
 		}
+		if abort, ok := r.(error); ok && errors.Is(abort, http.ErrAbortHandler) {
+			panic(r)
+		}
+		klog.FromContext(ctx).Error(errPanicked, "The computation of a write panicked", "stack", string(debug.Stack()))
+		err = apierrors.NewBadRequest("the write could not be computed")
 	}()
 	updated, err := w.UpdatedObjectInfo.UpdatedObject(withRewrittenWarnings(ctx), base)
 	if err != nil {

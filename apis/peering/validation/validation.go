@@ -32,6 +32,10 @@ import (
 	"entente.dev/entente/apis/peering"
 )
 
+// maxConditionType is the limit of a condition's type, in bytes; the library checks
+// the other limits of conditions.
+const maxConditionType = 316
+
 // Limits of spec.invite.tokenTTL.
 const (
 	MinTokenTTL = time.Minute
@@ -55,7 +59,13 @@ func ValidateClusterPeerUpdate(peer, old *peering.ClusterPeer) field.ErrorList {
 // replace that of old.
 func ValidateClusterPeerStatusUpdate(peer, old *peering.ClusterPeer) field.ErrorList {
 	allErrs := apivalidation.ValidateObjectMetaUpdate(&peer.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	return authoritative(append(allErrs, metav1validation.ValidateConditions(peer.Status.Conditions, field.NewPath("status", "conditions"))...))
+	path := field.NewPath("status", "conditions")
+	for i, condition := range peer.Status.Conditions {
+		if len(condition.Type) > maxConditionType {
+			allErrs = append(allErrs, field.TooLong(path.Index(i).Child("type"), "", maxConditionType))
+		}
+	}
+	return authoritative(append(allErrs, metav1validation.ValidateConditions(peer.Status.Conditions, path)...))
 }
 
 // authoritative takes back the library's word that generated code covers its rules
