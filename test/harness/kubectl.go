@@ -17,9 +17,7 @@ limitations under the License.
 package harness
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,40 +25,21 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"entente.dev/entente/test/process"
 )
 
 // Kubectl is where the kubectl for tests is, from the environment that `make
 // test-integration` sets up, or else from bin/ above the test's folder.
 func Kubectl(t testing.TB) string {
 	t.Helper()
-	return binary(t, "ENTENTE_KUBECTL", "kubectl")
-}
-
-func binary(t testing.TB, variable, name string) string {
-	t.Helper()
-	if path := os.Getenv(variable); path != "" {
-		return path
-	}
-	dir, err := os.Getwd()
+	path, err := process.Find("ENTENTE_KUBECTL", "kubectl", "kubectl")
 	require.NoError(t, err)
-	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		path := filepath.Join(dir, "bin", name)
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
-	}
-	require.Failf(t, "no binary", "bin/%s is missing: run `make %s` first", name, name)
-	return ""
+	return path
 }
 
 // Result is what a command printed and how it ended.
-type Result struct {
-	Stdout, Stderr string
-	Code           int
-}
-
-// Output is all that the command printed.
-func (r Result) Output() string { return r.Stdout + r.Stderr }
+type Result = process.Result
 
 // Kubectl runs kubectl as a user, with stdin, and returns whatever came of it.
 func (s *Server) Kubectl(t testing.TB, user, stdin string, args ...string) Result {
@@ -82,16 +61,8 @@ func (s *Server) KubectlCommand(ctx context.Context, t testing.TB, user string, 
 // Run runs a command to its end and returns whatever came of it.
 func Run(t testing.TB, cmd *exec.Cmd) Result {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	result := Result{Stdout: stdout.String(), Stderr: stderr.String()}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		result.Code = exit.ExitCode()
-	} else {
-		require.NoError(t, err)
-	}
+	result, err := process.Run(cmd)
+	require.NoError(t, err)
 	return result
 }
 
@@ -104,36 +75,14 @@ func (s *Server) MustKubectl(t testing.TB, user, stdin string, args ...string) s
 }
 
 // Stream is a kubectl that runs until it is stopped.
-type Stream struct {
-	output output
-	cancel context.CancelFunc
-	ended  chan struct{}
-}
+type Stream = process.Stream
 
 // StartKubectl runs kubectl as a user until Stop, or until the test ends.
 func (s *Server) StartKubectl(t testing.TB, user string, args ...string) *Stream {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	stream := &Stream{cancel: cancel, ended: make(chan struct{})}
-	cmd := s.KubectlCommand(ctx, t, user, args...)
-	cmd.Stdout, cmd.Stderr = &stream.output, &stream.output
-	require.NoError(t, cmd.Start())
-	go func() {
-		defer close(stream.ended)
-		_ = cmd.Wait() // It is killed, as a rule.
-	}()
+	stream, err := process.StartStream(s.KubectlCommand(ctx, t, user, args...), cancel)
+	require.NoError(t, err)
 	t.Cleanup(stream.Stop)
 	return stream
-}
-
-// Output is all that it has printed so far.
-func (s *Stream) Output() string { return s.output.String() }
-
-// Ended is closed when it has ended.
-func (s *Stream) Ended() <-chan struct{} { return s.ended }
-
-// Stop ends it.
-func (s *Stream) Stop() {
-	s.cancel()
-	<-s.ended
 }

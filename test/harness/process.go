@@ -17,47 +17,30 @@ limitations under the License.
 package harness
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"entente.dev/entente/test/process"
 )
 
 // Version is what a binary built by Binary calls itself.
-const Version = "v0.0.0-harness"
+const Version = process.EntenteVersion
 
 // Binary is where the server's binary for tests is: the one that ENTENTE_APISERVER
-// names, or else one that is built, without the race detector, from the sources as
-// they are. It lies in bin/ so that building again what has not changed is quick.
+// names, or else one that is built from the sources as they are.
 func Binary(t testing.TB) string {
 	t.Helper()
-	if path := os.Getenv("ENTENTE_APISERVER"); path != "" {
-		return path
-	}
-	path, err := build()
+	path, err := process.Entente()
 	require.NoError(t, err)
 	return path
 }
-
-var build = sync.OnceValues(func() (string, error) {
-	module, err := exec.CommandContext(context.Background(), "go", "list", "-m", "-f", "{{.Dir}}").Output()
-	if err != nil {
-		return "", err
-	}
-	root := string(bytes.TrimSpace(module))
-	path := filepath.Join(root, "bin", "test", "entente-apiserver")
-	cmd := exec.CommandContext(context.Background(), "go", "build", "-mod=readonly", "-ldflags", "-X k8s.io/component-base/version.gitVersion="+Version, "-o", path, "./cmd/entente-apiserver")
-	cmd.Dir, cmd.Stdout, cmd.Stderr = root, os.Stderr, os.Stderr
-	return path, cmd.Run()
-})
 
 // Process is a server in a process of its own. Kubeconfig, Client and the like
 // work as for one in this process, once it has said where it listens.
@@ -65,26 +48,8 @@ type Process struct {
 	*Server
 
 	cmd    *exec.Cmd
-	output *output
+	output *process.Output
 	ended  chan struct{}
-}
-
-// output is what a process prints, which is read while it prints.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
 }
 
 // RunBinary runs the binary to its end, which must come within the time a test
@@ -103,7 +68,7 @@ func RunBinary(t testing.TB, args ...string) Result {
 // port of its own, and kills it when the test ends.
 func StartProcess(t testing.TB, dir string, args ...string) *Process {
 	t.Helper()
-	p := &Process{Server: &Server{Dir: dir}, output: &output{}, ended: make(chan struct{})}
+	p := &Process{Server: &Server{Dir: dir}, output: &process.Output{}, ended: make(chan struct{})}
 	// Not the test's context, which ends before the cleanup that looks at the output.
 	p.cmd = exec.CommandContext(context.Background(), Binary(t), append([]string{"--standalone", "--data-dir", dir, "--secure-port", "0"}, args...)...)
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
