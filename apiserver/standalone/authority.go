@@ -17,10 +17,6 @@ limitations under the License.
 package standalone
 
 import (
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -31,12 +27,14 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/cert"
-	"k8s.io/client-go/util/keyutil"
 
 	"entente.dev/entente/apiserver/etcd/datadir"
+	"entente.dev/entente/apiserver/pki"
 )
 
 const (
+	// authorityLifetime is how long a certificate authority is valid.
+	authorityLifetime = 10 * 365 * 24 * time.Hour
 	// leafLifetime is how long client and serving certificates are valid.
 	leafLifetime = 365 * 24 * time.Hour
 	// renewBefore is how long before its end a certificate is renewed.
@@ -45,10 +43,9 @@ const (
 	backdate = time.Hour
 )
 
-// authority is a certificate authority (ECDSA P-256, valid for ten years).
+// authority is a certificate authority that is kept in files.
 type authority struct {
-	certificate *x509.Certificate
-	key         crypto.Signer
+	pki.Authority
 	// pem is the encoded certificate.
 	pem []byte
 }
@@ -78,14 +75,14 @@ func ensureAuthority(certFile, name string, now time.Time) (*authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("could not read the certificate authority %s: %w %s", certFile, err, hint)
 	}
-	a := &authority{certificate: certificates[0], key: key, pem: content}
+	a := &authority{Authority: pki.Authority{Certificate: certificates[0], Key: key}, pem: content}
 	switch {
-	case !a.certificate.IsCA:
+	case !a.Certificate.IsCA:
 		return nil, fmt.Errorf("could not use the certificate authority %s: it is no authority %s", certFile, hint)
-	case !matches(a.certificate, key):
+	case !key.Fits(a.Certificate):
 		return nil, fmt.Errorf("could not use the certificate authority %s: the key is another one's %s", certFile, hint)
-	case now.After(a.certificate.NotAfter):
-		return nil, fmt.Errorf("could not use the certificate authority %s: it expired on %s %s", certFile, a.certificate.NotAfter.Format(time.DateOnly), hint)
+	case now.After(a.Certificate.NotAfter):
+		return nil, fmt.Errorf("could not use the certificate authority %s: it expired on %s %s", certFile, a.Certificate.NotAfter.Format(time.DateOnly), hint)
 	}
 	return a, nil
 }
@@ -96,79 +93,51 @@ func newAuthority(certFile, name string, now time.Time) (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	certificate, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name, NotBefore: now.Add(-backdate)}, key)
+	made, err := pki.NewAuthority(name, key, now.Add(-backdate), now.Add(authorityLifetime))
+	if err != nil {
+		return nil, err
+	}
+	content, err := cert.EncodeCertificates(made.Certificate)
 	if err != nil {
 		return nil, fmt.Errorf("could not make the certificate authority %s: %w", name, err)
 	}
-	content, err := cert.EncodeCertificates(certificate)
-	if err != nil {
-		return nil, fmt.Errorf("could not make the certificate authority %s: %w", name, err)
-	}
-	return &authority{certificate: certificate, key: key, pem: content}, datadir.WriteFile(certFile, content)
+	return &authority{Authority: *made, pem: content}, datadir.WriteFile(certFile, content)
 }
 
 // issue signs a certificate for key, made of the subject, the names and the
-// usages of template. It ends with the authority at the latest.
-func (a *authority) issue(template x509.Certificate, key crypto.Signer, now time.Time) ([]byte, error) {
-	template.NotBefore = now.Add(-backdate)
-	template.NotAfter = now.Add(leafLifetime)
-	if template.NotAfter.After(a.certificate.NotAfter) {
-		template.NotAfter = a.certificate.NotAfter
-	}
-	template.KeyUsage = x509.KeyUsageDigitalSignature
-	template.BasicConstraintsValid = true
-	der, err := x509.CreateCertificate(rand.Reader, &template, a.certificate, key.Public(), a.key)
+// usages of template, and encodes it. It ends with the authority at the latest.
+func (a *authority) issue(template x509.Certificate, key *pki.Key, now time.Time) ([]byte, error) {
+	certificate, err := a.Issue(template, key.Public(), now.Add(-backdate), now.Add(leafLifetime))
 	if err != nil {
-		return nil, fmt.Errorf("could not sign a certificate: %w", err)
-	}
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, fmt.Errorf("could not sign a certificate: %w", err)
+		return nil, err
 	}
 	return cert.EncodeCertificates(certificate)
 }
 
 // current tells whether the certificate is this authority's, for this key, and
 // not about to expire.
-func (a *authority) current(certificate *x509.Certificate, key crypto.Signer, now time.Time) bool {
-	return certificate.CheckSignatureFrom(a.certificate) == nil &&
-		matches(certificate, key) &&
+func (a *authority) current(certificate *x509.Certificate, key *pki.Key, now time.Time) bool {
+	return a.Signed(certificate) &&
+		key.Fits(certificate) &&
 		!now.Before(certificate.NotBefore) &&
 		now.Add(renewBefore).Before(certificate.NotAfter)
 }
 
-func matches(certificate *x509.Certificate, key crypto.Signer) bool {
-	public, ok := certificate.PublicKey.(interface{ Equal(crypto.PublicKey) bool })
-	return ok && public.Equal(key.Public())
-}
-
 // ensureKey reads a private key, or makes one.
-func ensureKey(path string) (crypto.Signer, error) {
+func ensureKey(path string) (*pki.Key, error) {
 	key, err := readKey(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return key, err
 	}
-	key, content, err := newKey()
+	key, err = pki.NewKey()
 	if err != nil {
 		return nil, err
 	}
-	return key, datadir.WriteFile(path, content)
-}
-
-func newKey() (crypto.Signer, []byte, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, fmt.Errorf("could not make a key: %w", err)
-	}
-	content, err := keyutil.MarshalPrivateKeyToPEM(key)
-	if err != nil {
-		return nil, nil, fmt.Errorf("could not make a key: %w", err)
-	}
-	return key, content, nil
+	return key, datadir.WriteFile(path, key.PEM())
 }
 
 // readKey refuses a key that others than its owner may read.
-func readKey(path string) (crypto.Signer, error) {
+func readKey(path string) (*pki.Key, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("could not read a private key: %w", err)
@@ -180,22 +149,9 @@ func readKey(path string) (crypto.Signer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("could not read a private key: %w", err)
 	}
-	key, err := parseKey(content)
+	key, err := pki.ParseKey(content)
 	if err != nil {
 		return nil, fmt.Errorf("could not read the private key %s: %w", path, err)
-	}
-	return key, nil
-}
-
-func parseKey(content []byte) (crypto.Signer, error) {
-	parsed, err := keyutil.ParsePrivateKeyPEM(content)
-	if err != nil {
-		// The library's error may quote what it could not parse.
-		return nil, errors.New("it is not a PEM file with a private key")
-	}
-	key, ok := parsed.(crypto.Signer)
-	if !ok {
-		return nil, errors.New("keys of its kind cannot sign")
 	}
 	return key, nil
 }

@@ -245,7 +245,7 @@ func TestLostFiles(t *testing.T) {
 			verify(t, certificateIn(t, e.ServingCertFile), e.ServerCAFile, time.Now(), x509.ExtKeyUsageServerAuth)
 			key, err := readKey(e.ServingKeyFile)
 			require.NoError(t, err)
-			assert.True(t, matches(certificateIn(t, e.ServingCertFile), key))
+			assert.True(t, key.Fits(certificateIn(t, e.ServingCertFile)))
 			assert.Equal(t, read(t, e.ServerCAFile), string(kubeconfig(t, e, "admin").Clusters["entente"].CertificateAuthorityData))
 		})
 	}

@@ -17,18 +17,17 @@ limitations under the License.
 package standalone
 
 import (
-	"crypto"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 
 	"k8s.io/client-go/util/cert"
 
 	"entente.dev/entente/apiserver/etcd/datadir"
+	"entente.dev/entente/apiserver/pki"
 )
 
 // ensureServingCertificate issues the serving certificate if there is none that
@@ -38,7 +37,7 @@ func (e *Environment) ensureServingCertificate() error {
 	if err != nil {
 		return err
 	}
-	names := servingNames(e.config.ServingHosts)
+	names := pki.Names(append([]string{"localhost", "127.0.0.1", "::1"}, e.config.ServingHosts...)...)
 	content, err := os.ReadFile(e.ServingCertFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("could not read the serving certificate: %w", err)
@@ -58,42 +57,11 @@ func (e *Environment) ensureServingCertificate() error {
 	return datadir.WriteFile(e.ServingCertFile, content)
 }
 
-func (e *Environment) servingFits(content []byte, key crypto.Signer, names cert.AltNames) bool {
+func (e *Environment) servingFits(content []byte, key *pki.Key, names cert.AltNames) bool {
 	certificates, err := cert.ParseCertsPEM(content)
 	if err != nil || !e.serverCA.current(certificates[0], key, e.config.Clock.Now()) {
 		return false
 	}
-	for _, name := range names.DNSNames {
-		if certificates[0].VerifyHostname(name) != nil {
-			return false
-		}
-	}
-	for _, ip := range names.IPs {
-		if certificates[0].VerifyHostname(ip.String()) != nil {
-			return false
-		}
-	}
-	return len(certificates[0].DNSNames) == len(names.DNSNames) && len(certificates[0].IPAddresses) == len(names.IPs)
-}
-
-// servingNames are the names of this machine and the given ones, each once.
-func servingNames(more []string) cert.AltNames {
-	var names cert.AltNames
-	seen := map[string]bool{}
-	for _, host := range append([]string{"localhost", "127.0.0.1", "::1"}, more...) {
-		ip := net.ParseIP(host)
-		if ip != nil {
-			host = ip.String()
-		}
-		if seen[host] {
-			continue
-		}
-		seen[host] = true
-		if ip != nil {
-			names.IPs = append(names.IPs, ip)
-		} else {
-			names.DNSNames = append(names.DNSNames, host)
-		}
-	}
-	return names
+	return pki.Missing(certificates[0], names) == "" &&
+		len(certificates[0].DNSNames) == len(names.DNSNames) && len(certificates[0].IPAddresses) == len(names.IPs)
 }

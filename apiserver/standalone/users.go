@@ -34,6 +34,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"entente.dev/entente/apiserver/etcd/datadir"
+	"entente.dev/entente/apiserver/pki"
 )
 
 // clusterName is what the kubeconfigs call this server.
@@ -113,7 +114,7 @@ func (e *Environment) update(config *clientcmdapi.Config, user localUser) error 
 		config.AuthInfos[user.name] = who
 	}
 	if !e.fits(who, user) {
-		key, keyPEM, err := newKey()
+		key, err := pki.NewKey()
 		if err != nil {
 			return err
 		}
@@ -125,7 +126,7 @@ func (e *Environment) update(config *clientcmdapi.Config, user localUser) error 
 			return err
 		}
 		who.ClientCertificate, who.ClientKey = "", ""
-		who.ClientCertificateData, who.ClientKeyData = certPEM, keyPEM
+		who.ClientCertificateData, who.ClientKeyData = certPEM, key.PEM()
 	}
 
 	name := user.name + "@" + clusterName
@@ -142,7 +143,7 @@ func (e *Environment) update(config *clientcmdapi.Config, user localUser) error 
 // fits tells whether the client certificate is still that user's and good for a
 // while.
 func (e *Environment) fits(who *clientcmdapi.AuthInfo, user localUser) bool {
-	key, err := parseKey(who.ClientKeyData)
+	key, err := pki.ParseKey(who.ClientKeyData)
 	if err != nil {
 		return false
 	}
