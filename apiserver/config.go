@@ -30,6 +30,8 @@ type Config struct {
 	// Standalone makes the server authenticate and authorize by itself, from
 	// files in DataDir, instead of asking a host cluster.
 	Standalone bool
+	// Host says which cluster is the host, unless the server is standalone.
+	Host HostConfig
 	// DataDir holds the embedded store and, in standalone mode, keys, users and
 	// RBAC manifests. Not needed with an external etcd and a host cluster.
 	DataDir string
@@ -46,6 +48,18 @@ type Config struct {
 	// WrapAuthorizer, if set, replaces the authorizer by one of the caller's making
 	// around it. Tests use it to count, delay and refuse.
 	WrapAuthorizer func(authorizer.Authorizer) authorizer.Authorizer
+}
+
+// HostConfig says which cluster is the host, and where this server is in it.
+type HostConfig struct {
+	// Kubeconfig is the path of a kubeconfig. Empty: the ServiceAccount of the pod.
+	Kubeconfig string
+	// Namespace holds the server's Service and Secrets. Empty: that of the pod, or
+	// host.DefaultNamespace outside of one.
+	Namespace string
+	// ServiceName is the name of the Service that the APIServices lead to. Required
+	// unless a serving certificate is given.
+	ServiceName string
 }
 
 // CompletedConfig is a Config that New accepts.
@@ -65,15 +79,12 @@ func (c *completedConfig) embedded() bool {
 
 // Complete checks the config and derives what follows from it.
 func (c Config) Complete() (CompletedConfig, error) {
-	if !c.Standalone {
-		return CompletedConfig{}, errors.New("could not configure the server: it can only run with --standalone so far")
-	}
 	if c.ServerRun == nil || c.Etcd == nil || c.SecureServing == nil || c.Audit == nil || c.Features == nil {
 		return CompletedConfig{}, errors.New("could not configure the server: an option group is missing")
 	}
 	completed := &completedConfig{Config: c}
-	if c.DataDir == "" {
-		return CompletedConfig{}, errors.New("could not configure the server: --data-dir is needed")
+	if c.DataDir == "" && (c.Standalone || completed.embedded()) {
+		return CompletedConfig{}, errors.New("could not configure the server: --data-dir is needed for the embedded store and in standalone mode")
 	}
 	var err error
 	if completed.api, err = NewAPI(); err != nil {

@@ -285,8 +285,16 @@ func TestInputProcess(t *testing.T) {
 		says []string
 	}{
 		{"no --data-dir", func(*testing.T) []string { return []string{"--standalone"} }, []string{"--data-dir is needed"}},
-		{"no --standalone", func(t *testing.T) []string { return []string{"--data-dir", t.TempDir()} }, []string{"--standalone is needed"}},
-		{"nothing", func(*testing.T) []string { return nil }, []string{"--data-dir is needed", "--standalone is needed"}},
+		{"nothing", func(*testing.T) []string { return nil }, []string{"--data-dir is needed, or --etcd-servers"}},
+		{"no host cluster", func(t *testing.T) []string { return []string{"--data-dir", t.TempDir()} }, []string{"--kubeconfig is not given", "--standalone"}},
+		{"a host cluster and none", func(t *testing.T) []string { return on(t.TempDir(), "--kubeconfig", "x") }, []string{"--kubeconfig and --standalone exclude each other"}},
+		{"kubeconfig of the host that is not there", func(t *testing.T) []string {
+			return []string{"--data-dir", t.TempDir(), "--kubeconfig", "/nowhere.kubeconfig"}
+		}, []string{"--kubeconfig", "/nowhere.kubeconfig"}},
+		{"kubeconfig of the host that is none", func(t *testing.T) []string {
+			return []string{"--data-dir", t.TempDir(), "--kubeconfig", harness.File(t, "kubeconfig", "users: {"+inputCanary+": 1}")}
+		}, []string{"--kubeconfig", "it is not a kubeconfig"}},
+		{"no namespace", func(t *testing.T) []string { return []string{"--data-dir", t.TempDir(), "--namespace", "A_B"} }, []string{"--namespace: "}},
 		{"unknown flag", func(t *testing.T) []string { return on(t.TempDir(), "--bogus") }, []string{"unknown flag: --bogus"}},
 		{"argument", func(t *testing.T) []string { return on(t.TempDir(), "bogus") }, []string{"bogus"}},
 		{"no port", func(t *testing.T) []string { return on(t.TempDir(), "--secure-port", "99999") }, []string{"99999"}},

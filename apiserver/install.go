@@ -20,7 +20,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	restclient "k8s.io/client-go/rest"
@@ -31,15 +30,14 @@ import (
 	"entente.dev/entente/apis/generated/clientset/versioned"
 	"entente.dev/entente/apis/peering"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
-	"entente.dev/entente/apiserver/standalone/reviews"
 	"entente.dev/entente/controllers"
 	"entente.dev/entente/registry/peering/clusterpeer"
 	"entente.dev/entente/registry/sensitive"
 )
 
 // install makes the library's server and gives it the API groups and hooks.
-func (s *Server) install(ctx context.Context, config CompletedConfig, generic *genericapiserver.Config, a authorizer.Authorizer) error {
-	server, err := generic.Complete(nil).New("entente", genericapiserver.NewEmptyDelegate())
+func (s *Server) install(ctx context.Context, config CompletedConfig, generic *genericapiserver.Config) error {
+	server, err := generic.Complete(s.mode.informers()).New("entente", genericapiserver.NewEmptyDelegate())
 	if err != nil {
 		return fmt.Errorf("could not make the server: %w", err)
 	}
@@ -49,34 +47,33 @@ func (s *Server) install(ctx context.Context, config CompletedConfig, generic *g
 			return err
 		}
 	}
-	group, err := peeringGroup(config.api, generic, a)
+	if err := server.AddReadyzChecks(s.mode.checks()...); err != nil {
+		return fmt.Errorf("could not add readiness checks: %w", err)
+	}
+	group, err := peeringGroup(config.api, generic)
 	if err != nil {
 		return err
 	}
-	groups := []*genericapiserver.APIGroupInfo{group}
-	if config.Standalone {
-		// There is no host cluster that answers kubectl auth.
-		own, err := reviews.APIGroups(generic.Authorization.Authorizer, generic.RuleResolver)
-		if err != nil {
-			return err
-		}
-		groups = append(groups, own...)
+	beside, err := s.mode.groups(generic)
+	if err != nil {
+		return err
 	}
-	if err := server.InstallAPIGroups(groups...); err != nil {
+	if err := server.InstallAPIGroups(append(beside, group)...); err != nil {
 		return fmt.Errorf("could not install the API groups: %w", err)
 	}
 	return s.addControllers(ctx, config.api)
 }
 
-// peeringGroup maps the resources of peering.entente.dev to their endpoints.
-func peeringGroup(api *API, generic *genericapiserver.Config, a authorizer.Authorizer) (*genericapiserver.APIGroupInfo, error) {
+// peeringGroup maps the resources of peering.entente.dev to their endpoints. The
+// server's authorizer also decides who sees sensitive fields.
+func peeringGroup(api *API, generic *genericapiserver.Config) (*genericapiserver.APIGroupInfo, error) {
 	group := genericapiserver.NewDefaultAPIGroupInfo(peering.GroupName, api.Scheme, api.ParameterCodec, api.Codecs)
 	group.NegotiatedSerializer = sensitive.NewNegotiatedSerializer(api.Codecs)
 	metrics, err := sensitive.NewMetrics("entente", legacyregistry.Register)
 	if err != nil {
 		return nil, err
 	}
-	clusterPeers, err := clusterpeer.NewStorage(api.Scheme, generic.RESTOptionsGetter, a, metrics)
+	clusterPeers, err := clusterpeer.NewStorage(api.Scheme, generic.RESTOptionsGetter, generic.Authorization.Authorizer, metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -100,14 +97,11 @@ func (s *Server) addControllers(ctx context.Context, api *API) error {
 	if err != nil {
 		return fmt.Errorf("could not make the controllers' client: %w", err)
 	}
-	// Without a host cluster there is nowhere to record Events: they are log lines.
-	broadcaster := events.NewBroadcaster(nil)
-	stopLogging, err := broadcaster.StartLogging(klog.FromContext(ctx))
+	recorder, err := s.recordEvents(ctx, api)
 	if err != nil {
-		return fmt.Errorf("could not log Events: %w", err)
+		return err
 	}
-	s.stopEvents = func() { stopLogging(); broadcaster.Shutdown() }
-	catalog, err := controllers.NewCatalog(controllers.Config{Client: client, Recorder: broadcaster.NewRecorder(api.Scheme, "entente")})
+	catalog, err := controllers.NewCatalog(controllers.Config{Client: client, Recorder: recorder})
 	if err != nil {
 		return err
 	}
@@ -124,4 +118,27 @@ func (s *Server) addControllers(ctx context.Context, api *API) error {
 		return err
 	}
 	return s.generic.AddPreShutdownHook("stop-controllers", stop)
+}
+
+// recordEvents records Events in the host cluster. Without one there is nowhere to
+// record them: they are log lines.
+func (s *Server) recordEvents(ctx context.Context, api *API) (events.EventRecorder, error) {
+	// The controllers are awaited after ctx has ended.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	sink := s.mode.events()
+	broadcaster := events.NewBroadcaster(sink)
+	stop := cancel
+	if sink == nil {
+		stopLogging, err := broadcaster.StartLogging(klog.FromContext(ctx))
+		if err != nil {
+			cancel()
+			return nil, fmt.Errorf("could not log Events: %w", err)
+		}
+		stop = func() { stopLogging(); cancel() }
+	} else if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		cancel()
+		return nil, fmt.Errorf("could not record Events: %w", err)
+	}
+	s.stopEvents = func() { stop(); broadcaster.Shutdown() }
+	return broadcaster.NewRecorder(api.Scheme, "entente"), nil
 }

@@ -37,23 +37,22 @@ import (
 
 	"entente.dev/entente/apiserver/etcd"
 	"entente.dev/entente/apiserver/etcd/datadir"
-	"entente.dev/entente/apiserver/standalone"
 )
 
 // Server is a server that is ready to run.
 type Server struct {
-	claim       *datadir.Claim
-	generic     *genericapiserver.GenericAPIServer
-	store       *etcd.Server
-	environment *standalone.Environment
-	listener    net.Listener
-	loopback    *http.Client
-	stopEvents  func()
+	claim      *datadir.Claim
+	generic    *genericapiserver.GenericAPIServer
+	store      *etcd.Server
+	mode       mode
+	listener   net.Listener
+	loopback   *http.Client
+	stopEvents func()
 }
 
-// New claims the data folder, waits for an external store, binds the port, starts
-// the embedded store, prepares the data folder and puts the server together. What it started is stopped again when it fails, and
-// else when Run returns or by Close.
+// New claims the data folder, waits for an external store and the host cluster,
+// binds the port, starts the embedded store and puts the server together. What it
+// started is stopped again when it fails, and else when Run returns or by Close.
 func New(ctx context.Context, config CompletedConfig) (_ *Server, err error) {
 	s := &Server{}
 	defer func() {
@@ -61,18 +60,23 @@ func New(ctx context.Context, config CompletedConfig) (_ *Server, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if s.claim, err = datadir.Acquire(config.DataDir); err != nil {
-		return nil, fmt.Errorf("could not use --data-dir %s: %w", config.DataDir, err)
+	if config.DataDir != "" {
+		if s.claim, err = datadir.Acquire(config.DataDir); err != nil {
+			return nil, fmt.Errorf("could not use --data-dir %s: %w", config.DataDir, err)
+		}
 	}
 	etcdOptions := *config.Etcd
 	etcdOptions.StorageConfig.Codec = config.api.Codecs.LegacyCodec(storageVersions()...)
 	etcdOptions.StorageConfig.EncodeVersioner = storageVersions()
+	// Before the port is bound: who connects to a server that cannot serve is to be
+	// refused, not to wait.
 	if !config.embedded() {
-		// Before the port is bound: who connects to a server that cannot serve is to be
-		// refused, not to wait.
 		if err := awaitStore(ctx, etcdOptions.StorageConfig); err != nil {
 			return nil, err
 		}
+	}
+	if s.mode, err = newMode(ctx, config); err != nil {
+		return nil, err
 	}
 	port, err := s.listen(config.SecureServing.SecureServingOptions)
 	if err != nil {
@@ -85,15 +89,14 @@ func New(ctx context.Context, config CompletedConfig) (_ *Server, err error) {
 		}
 		etcdOptions.StorageConfig.Transport.ServerList = []string{s.store.Endpoint()}
 	}
-	s.environment, err = standalone.Prepare(ctx, standalone.Config{DataDir: config.DataDir, Port: port})
+	if err := s.mode.prepare(ctx, port); err != nil {
+		return nil, err
+	}
+	generic, err := genericConfig(ctx, config, &etcdOptions, s.mode)
 	if err != nil {
 		return nil, err
 	}
-	generic, authorizer, err := genericConfig(config, &etcdOptions, s.environment)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.install(ctx, config, generic, authorizer); err != nil {
+	if err := s.install(ctx, config, generic); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -167,11 +170,11 @@ func (s *Server) Run(ctx context.Context) (err error) {
 			}
 		}()
 	}
-	// The environment outlives the server's context: it serves requests that are
-	// still drained.
+	// The mode outlives the server's context: it serves requests that are still
+	// drained.
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var affairs sync.WaitGroup
-	affairs.Go(func() { s.environment.Run(background) })
+	affairs.Go(func() { s.mode.run(background) })
 	defer affairs.Wait()
 	defer stop()
 

@@ -26,6 +26,7 @@ import (
 
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -36,14 +37,20 @@ import (
 
 	"entente.dev/entente/apiserver"
 	"entente.dev/entente/apiserver/etcd"
+	"entente.dev/entente/apiserver/host"
 )
 
-// DefaultSecurePort is the port that the server listens on without --secure-port.
-const DefaultSecurePort = 8443
+const (
+	// DefaultSecurePort is the port that the server listens on without --secure-port.
+	DefaultSecurePort = 8443
+	// DefaultServiceName is the Service in the host cluster that leads to the server.
+	DefaultServiceName = "entente-apiserver"
+)
 
 // Options are the flags of entente-apiserver.
 type Options struct {
 	Standalone        bool
+	Host              apiserver.HostConfig
 	DataDir           string
 	QuotaBackendBytes int64
 
@@ -65,6 +72,7 @@ func New() (*Options, error) {
 		return nil, fmt.Errorf("could not set the version: %w", err)
 	}
 	o := &Options{
+		Host:              apiserver.HostConfig{ServiceName: DefaultServiceName},
 		QuotaBackendBytes: etcd.DefaultQuotaBackendBytes,
 		ServerRun:         genericoptions.NewServerRunOptionsForComponent("entente", registry),
 		Etcd:              genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry/entente.dev", nil)),
@@ -90,8 +98,14 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	entente := sections.FlagSet("entente")
 	entente.BoolVar(&o.Standalone, "standalone", o.Standalone,
 		"Run without a host cluster: users, keys and RBAC manifests come from files in --data-dir, which the first start writes. Listens on 127.0.0.1 unless --bind-address says otherwise.")
+	entente.StringVar(&o.Host.Kubeconfig, "kubeconfig", o.Host.Kubeconfig,
+		"Kubeconfig of the host cluster, which says who users are and what they may do. Without it the ServiceAccount of the pod that the server runs in is used.")
+	entente.StringVar(&o.Host.Namespace, "namespace", o.Host.Namespace,
+		"Namespace in the host cluster that holds the server's Service and Secrets. Default: that of the pod, or "+host.DefaultNamespace+" outside of one.")
+	entente.StringVar(&o.Host.ServiceName, "service-name", o.Host.ServiceName,
+		"Name of the Service in the host cluster that the APIServices lead to. The serving certificate is made for it, unless --tls-cert-file gives one.")
 	entente.StringVar(&o.DataDir, "data-dir", o.DataDir,
-		"Folder for the embedded store and, in standalone mode, for keys, kubeconfigs and RBAC manifests. It is made if it is not there, and belongs to one process at a time.")
+		"Folder for the embedded store and, in standalone mode, for keys, kubeconfigs and RBAC manifests. It is made if it is not there, and belongs to one process at a time. Not needed behind a host cluster with --etcd-servers.")
 	entente.Int64Var(&o.QuotaBackendBytes, "etcd-quota-backend-bytes", o.QuotaBackendBytes,
 		"Largest size of the embedded store's database, in bytes. At the limit the store refuses writes until space is freed.")
 
@@ -102,7 +116,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"etcd-servers-overrides", "default-watch-cache-size", "watch-cache-sizes")
 	o.SecureServing.AddFlags(sections.FlagSet("secure serving"))
 	o.Audit.AddFlags(sections.FlagSet("auditing"))
-	addExcept(sections.FlagSet("features"), o.Features.AddFlags, "enable-priority-and-fairness")
+	o.Features.AddFlags(sections.FlagSet("features"))
 	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
 	return sections
 }
@@ -122,14 +136,14 @@ func addExcept(flags *pflag.FlagSet, add func(*pflag.FlagSet), without ...string
 // Validate reports every fault of the flags at once.
 func (o *Options) Validate() error {
 	var errs []error
-	if !o.Standalone {
-		errs = append(errs, errors.New("--standalone is needed: running behind a host cluster is not there yet"))
-	}
-	if o.DataDir == "" {
-		errs = append(errs, errors.New("--data-dir is needed"))
-	}
 	etcdOptions := *o.Etcd
-	if len(etcdOptions.StorageConfig.Transport.ServerList) == 0 {
+	embedded := len(etcdOptions.StorageConfig.Transport.ServerList) == 0
+	if o.Standalone {
+		errs = append(errs, o.validateStandalone()...)
+	} else {
+		errs = append(errs, o.validateHost(embedded)...)
+	}
+	if embedded {
 		// The embedded store is known when it has started.
 		etcdOptions.StorageConfig.Transport.ServerList = []string{"embedded"}
 	}
@@ -141,6 +155,31 @@ func (o *Options) Validate() error {
 	return utilerrors.NewAggregate(errs)
 }
 
+func (o *Options) validateStandalone() (errs []error) {
+	if o.DataDir == "" {
+		errs = append(errs, errors.New("--data-dir is needed"))
+	}
+	if o.Host.Kubeconfig != "" {
+		errs = append(errs, errors.New("--kubeconfig and --standalone exclude each other: a standalone server has no host cluster"))
+	}
+	return errs
+}
+
+func (o *Options) validateHost(embedded bool) (errs []error) {
+	if o.DataDir == "" && embedded {
+		errs = append(errs, errors.New("--data-dir is needed, or --etcd-servers"))
+	}
+	if o.Host.Namespace != "" {
+		for _, fault := range validation.IsDNS1123Label(o.Host.Namespace) {
+			errs = append(errs, fmt.Errorf("--namespace: %s", fault))
+		}
+	}
+	for _, fault := range validation.IsDNS1123Label(o.Host.ServiceName) {
+		errs = append(errs, fmt.Errorf("--service-name: %s", fault))
+	}
+	return errs
+}
+
 // Config returns the config of the server. The options must be valid.
 func (o *Options) Config() apiserver.Config {
 	if o.SecureServing.BindAddress == nil {
@@ -149,11 +188,9 @@ func (o *Options) Config() apiserver.Config {
 			o.SecureServing.BindAddress = net.IPv4(127, 0, 0, 1)
 		}
 	}
-	if o.Standalone {
-		o.Features.EnablePriorityAndFairness = false
-	}
 	return apiserver.Config{
 		Standalone:        o.Standalone,
+		Host:              o.Host,
 		DataDir:           o.DataDir,
 		QuotaBackendBytes: o.QuotaBackendBytes,
 		ServerRun:         o.ServerRun,

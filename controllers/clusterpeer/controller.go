@@ -209,13 +209,13 @@ func eventType(phase peeringv1alpha1.ClusterPeerPhase) string {
 }
 
 // reference names a ClusterPeer in an Event. The recorder takes objects as well,
-// but logs them when something goes wrong.
+// but logs them when something goes wrong. Without a resourceVersion, so that the
+// same Event about it again is a series and not another Event.
 func reference(peer *peeringv1alpha1.ClusterPeer) *corev1.ObjectReference {
 	return &corev1.ObjectReference{
-		APIVersion:      peeringv1alpha1.SchemeGroupVersion.String(),
-		Kind:            "ClusterPeer",
-		Name:            peer.Name,
-		UID:             peer.UID,
-		ResourceVersion: peer.ResourceVersion,
+		APIVersion: peeringv1alpha1.SchemeGroupVersion.String(),
+		Kind:       "ClusterPeer",
+		Name:       peer.Name,
+		UID:        peer.UID,
 	}
 }

@@ -1,0 +1,151 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+)
+
+// retryInterval is the time between two attempts to reach a host cluster that is
+// away when the server starts.
+const retryInterval = 2 * time.Second
+
+// facts is what a host cluster said of itself.
+type facts struct {
+	version  string
+	serves   sets.Set[schema.GroupVersion]
+	username string
+}
+
+// TakenError says that the host cluster serves our API groups by
+// CustomResourceDefinitions.
+type TakenError struct {
+	// CustomResourceDefinitions are their names.
+	CustomResourceDefinitions []string
+}
+
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("the host cluster has CustomResourceDefinitions of a group that is served here: %s. "+
+		"Their objects would seem gone, and what they own would be collected as garbage; so nothing is registered over them (K4). "+
+		"Back their objects up and delete the definitions first", strings.Join(e.CustomResourceDefinitions, ", "))
+}
+
+// Await waits until the host cluster answers, or ctx ends, and learns what it
+// serves and as whom it knows this server. It fails with a *TakenError if one of
+// the API groups is there by CustomResourceDefinitions.
+func (h *Host) Await(ctx context.Context, groups ...string) error {
+	log := klog.FromContext(ctx)
+	said := ""
+	for {
+		found, err := h.ask(ctx, groups)
+		if err == nil {
+			h.facts = found
+			log.Info("The host cluster answers", "version", found.version, "as", found.username)
+			return nil
+		}
+		if taken := (*TakenError)(nil); errors.As(err, &taken) {
+			return taken
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("gave up waiting for the host cluster: %w", context.Cause(ctx))
+		}
+		if text := err.Error(); text != said {
+			said = text
+			log.Error(err, "Not ready: waiting for the host cluster", "server", h.config.Host)
+		}
+		select {
+		case <-ctx.Done():
+		case <-h.clock.After(retryInterval):
+		}
+	}
+}
+
+// Serves says whether the host cluster had an API group and version when the
+// server started.
+func (h *Host) Serves(version schema.GroupVersion) bool { return h.facts.serves.Has(version) }
+
+func (h *Host) ask(ctx context.Context, groups []string) (facts, error) {
+	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
+	defer cancel()
+	found := facts{serves: sets.New[schema.GroupVersion]()}
+	version, err := h.serverVersion(ctx)
+	if err != nil {
+		return facts{}, err
+	}
+	found.version = version
+	served, err := h.discovery.ServerGroupsWithContext(ctx)
+	if err != nil {
+		return facts{}, fmt.Errorf("could not discover what it serves: %w", err)
+	}
+	for _, group := range served.Groups {
+		for _, v := range group.Versions {
+			found.serves.Insert(schema.GroupVersion{Group: group.Name, Version: v.Version})
+		}
+	}
+	if found.username, err = h.whoAmI(ctx); err != nil {
+		return facts{}, err
+	}
+	return found, h.checkGroups(ctx, found.username, groups)
+}
+
+func (h *Host) whoAmI(ctx context.Context) (string, error) {
+	review, err := h.Client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("could not ask as whom it knows this server: %w", err)
+	}
+	return review.Status.UserInfo.Username, nil
+}
+
+// checkGroups fails with a *TakenError if a group is there by
+// CustomResourceDefinitions. Their names end in the group's.
+func (h *Host) checkGroups(ctx context.Context, username string, groups []string) error {
+	var taken []string
+	options := metav1.ListOptions{Limit: 500}
+	for {
+		page, err := h.metadata.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).List(ctx, options)
+		if apierrors.IsForbidden(err) {
+			return fmt.Errorf("could not see whether one of the API groups is taken: user %q may not list customresourcedefinitions.apiextensions.k8s.io; the ClusterRole entente-apiserver of the deployment allows it", username)
+		}
+		if err != nil {
+			return fmt.Errorf("could not see whether one of the API groups is taken: %w", err)
+		}
+		for _, definition := range page.Items {
+			if slices.ContainsFunc(groups, func(group string) bool { return strings.HasSuffix(definition.Name, "."+group) }) {
+				taken = append(taken, definition.Name)
+			}
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			break
+		}
+	}
+	if len(taken) > 0 {
+		return &TakenError{CustomResourceDefinitions: taken}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package host
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+)
+
+// How long answers of the host cluster about a token and about a right count.
+const (
+	tokenTTL   = 10 * time.Second
+	allowedTTL = 10 * time.Second
+	deniedTTL  = 10 * time.Second
+)
+
+// Authenticate makes the server know users by the front proxy's headers and by
+// tokens that the host cluster has issued. Client certificates are the front
+// proxy's only. anonymous says what may be asked by nobody in particular; all else
+// is 401 without a user.
+//
+// The library's own option would exit, or never look again, when the ConfigMap
+// cannot be read, and lets anonymous requests in everywhere.
+func (h *Host) Authenticate(generic *genericapiserver.Config, header *RequestHeader, anonymous *apiserver.AnonymousAuthConfig) error {
+	factory := authenticatorfactory.DelegatingAuthenticatorConfig{
+		Anonymous:                anonymous,
+		TokenAccessReviewClient:  h.reviews.AuthenticationV1(),
+		TokenAccessReviewTimeout: reviewTimeout,
+		WebhookRetryBackoff:      genericoptions.DefaultAuthWebhookRetryBackoff(),
+		CacheTTL:                 tokenTTL,
+		RequestHeaderConfig:      header.config(),
+	}
+	var err error
+	if generic.Authentication.Authenticator, _, err = factory.New(); err != nil {
+		return fmt.Errorf("could not set up authentication: %w", err)
+	}
+	generic.Authentication.RequestHeaderConfig = factory.RequestHeaderConfig
+	if err := generic.Authentication.ApplyClientCert(header, generic.SecureServing); err != nil {
+		return fmt.Errorf("could not set up authentication: %w", err)
+	}
+	return nil
+}
+
+// Authorizer asks the host cluster what a user may do.
+func (h *Host) Authorizer() (authorizer.Authorizer, error) {
+	factory := authorizerfactory.DelegatingAuthorizerConfig{
+		SubjectAccessReviewClient: h.reviews.AuthorizationV1(),
+		AllowCacheTTL:             allowedTTL,
+		DenyCacheTTL:              deniedTTL,
+		WebhookRetryBackoff:       genericoptions.DefaultAuthWebhookRetryBackoff(),
+	}
+	a, err := factory.New()
+	if err != nil {
+		return nil, fmt.Errorf("could not set up authorization: %w", err)
+	}
+	return a, nil
+}

@@ -1,0 +1,152 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/component-base/version"
+	"k8s.io/utils/clock"
+)
+
+// DefaultNamespace is the namespace of the server outside of a pod, unless said.
+const DefaultNamespace = "entente-system"
+
+// namespaceFile tells a pod its namespace.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// reviewTimeout limits one TokenReview or SubjectAccessReview.
+const reviewTimeout = 10 * time.Second
+
+// Config says which cluster is the host.
+type Config struct {
+	// Kubeconfig is the path of a kubeconfig file. Empty: the ServiceAccount of the
+	// pod that this process runs in.
+	Kubeconfig string
+	// Namespace is the one in the host cluster that holds the server's Service and
+	// Secrets. Empty: the pod's, or DefaultNamespace outside of one.
+	Namespace string
+	// Clock times retries and probes. Without it, the clock of the machine.
+	Clock clock.WithTicker
+}
+
+// Host is the host cluster as this server reaches it.
+type Host struct {
+	// Namespace is the server's own one in the host cluster.
+	Namespace string
+	// Client has no time-out, for informers.
+	Client kubernetes.Interface
+	// Dynamic reaches kinds that are not known here.
+	Dynamic dynamic.Interface
+
+	// config reaches the cluster. It holds credentials.
+	config    *rest.Config
+	discovery discovery.DiscoveryInterfaceWithContext
+	metadata  metadata.Interface
+	reviews   kubernetes.Interface
+	clock     clock.WithTicker
+
+	facts facts // set by Await
+}
+
+// New reads credentials and asks nobody. It fails, naming the flag at fault, if
+// there are none, or they cannot be read.
+func New(config Config) (*Host, error) {
+	restConfig, err := credentials(config.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	if config.Clock == nil {
+		config.Clock = clock.RealClock{}
+	}
+	h := &Host{Namespace: config.Namespace, config: restConfig, clock: config.Clock}
+	if h.Namespace == "" {
+		h.Namespace = ownNamespace(config.Kubeconfig)
+	}
+	restConfig.UserAgent = "entente-apiserver/" + version.Get().GitVersion
+	if h.Client, err = kubernetes.NewForConfig(restConfig); err != nil {
+		return nil, fmt.Errorf("could not make a client of the host cluster: %w", err)
+	}
+	h.discovery = discovery.ToDiscoveryInterfaceWithContext(h.Client.Discovery())
+	if h.Dynamic, err = dynamic.NewForConfig(restConfig); err != nil {
+		return nil, fmt.Errorf("could not make a client of the host cluster: %w", err)
+	}
+	if h.metadata, err = metadata.NewForConfig(restConfig); err != nil {
+		return nil, fmt.Errorf("could not make a client of the host cluster: %w", err)
+	}
+	// Reviews stand in the way of every request, so they have a limit of their own,
+	// in time and not in number.
+	reviews := rest.CopyConfig(restConfig)
+	reviews.Timeout = reviewTimeout
+	reviews.QPS = -1
+	if h.reviews, err = kubernetes.NewForConfig(reviews); err != nil {
+		return nil, fmt.Errorf("could not make a client of the host cluster: %w", err)
+	}
+	return h, nil
+}
+
+func credentials(path string) (*rest.Config, error) {
+	if path == "" {
+		config, err := rest.InClusterConfig()
+		if errors.Is(err, rest.ErrNotInCluster) {
+			return nil, errors.New("could not find the host cluster: --kubeconfig is not given, and this process does not run in a pod; without a host cluster --standalone is needed")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("could not use the ServiceAccount of this pod: %w", err)
+		}
+		return config, nil
+	}
+	loaded, err := clientcmd.LoadFromFile(path)
+	if pathError := (*fs.PathError)(nil); errors.As(err, &pathError) {
+		return nil, fmt.Errorf("could not read --kubeconfig: %w", err)
+	}
+	if err != nil {
+		// The decoder's error may quote the file, and the file holds credentials.
+		return nil, fmt.Errorf("could not read --kubeconfig %s: it is not a kubeconfig", path)
+	}
+	if err := clientcmd.ResolveLocalPaths(loaded); err != nil {
+		return nil, fmt.Errorf("could not use --kubeconfig %s: %w", path, err)
+	}
+	config, err := clientcmd.NewDefaultClientConfig(*loaded, nil).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, fmt.Errorf("could not use --kubeconfig %s: it names no cluster", path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("could not use --kubeconfig %s: %w", path, err)
+	}
+	return config, nil
+}
+
+func ownNamespace(kubeconfig string) string {
+	if kubeconfig == "" {
+		if content, err := os.ReadFile(namespaceFile); err == nil && strings.TrimSpace(string(content)) != "" {
+			return strings.TrimSpace(string(content))
+		}
+	}
+	return DefaultNamespace
+}

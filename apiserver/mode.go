@@ -1,0 +1,96 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiserver
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/authorization/path"
+	"k8s.io/apiserver/pkg/authorization/union"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/events"
+)
+
+// mode is what differs between a server behind a host cluster and one without.
+// Its methods are called in this order, once each.
+type mode interface {
+	// prepare makes what a server on this port needs.
+	prepare(ctx context.Context, port int) error
+	// serving completes how to serve: the certificate.
+	serving(options *genericoptions.SecureServingOptions) error
+	// configure decides who users are and how many requests are served at a time,
+	// and returns the authorizer that knows the users' rights.
+	configure(ctx context.Context, generic *genericapiserver.Config) (authorizer.Authorizer, error)
+	// admit sets the admission plugins; the server's authorizer is set.
+	admit(generic *genericapiserver.Config) error
+	// informers follow the host cluster; nil without one.
+	informers() informers.SharedInformerFactory
+	// groups are the API groups that are served beside our own.
+	groups(generic *genericapiserver.Config) ([]*genericapiserver.APIGroupInfo, error)
+	// checks say whether the server is ready.
+	checks() []healthz.HealthChecker
+	// events is where Events are recorded; nil: nowhere, they are log lines.
+	events() events.EventSink
+	// run does what is to be done while the server serves and drains, until ctx ends.
+	run(ctx context.Context)
+}
+
+// newMode waits until there is what the mode depends on.
+func newMode(ctx context.Context, config CompletedConfig) (mode, error) {
+	if config.Standalone {
+		return &standaloneMode{config: config}, nil
+	}
+	return newHostMode(ctx, config)
+}
+
+// healthPaths may be asked by anybody: they say nothing but ok.
+func healthPaths() []string { return []string{"/healthz", "/livez", "/readyz"} }
+
+// anonymous lets nobody in without a name except to the health paths.
+func anonymous() *apiserver.AnonymousAuthConfig {
+	config := &apiserver.AnonymousAuthConfig{Enabled: true}
+	for _, healthPath := range healthPaths() {
+		config.Conditions = append(config.Conditions, apiserver.AnonymousAuthCondition{Path: healthPath})
+	}
+	return config
+}
+
+// authorize lets the loopback client do everything and anybody ask for health; all
+// else is decided by rights.
+func authorize(rights authorizer.Authorizer) (authorizer.Authorizer, error) {
+	health, err := path.NewAuthorizer(healthPaths())
+	if err != nil {
+		return nil, fmt.Errorf("could not set up authorization: %w", err)
+	}
+	a, err := union.New(
+		union.NamedAuthorizer{AuthorizerName: "privileged-groups", Authorizer: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup)},
+		union.NamedAuthorizer{AuthorizerName: "health", Authorizer: health},
+		union.NamedAuthorizer{AuthorizerName: "rights", Authorizer: rights},
+	)
+	if err != nil {
+		return nil, fmt.Errorf("could not set up authorization: %w", err)
+	}
+	return a, nil
+}

@@ -1,0 +1,157 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+
+	"entente.dev/entente/apis/peering"
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/apiserver/host"
+	"entente.dev/entente/apiserver/servingcert"
+)
+
+// servingSecret is the Secret that the replicas share the serving certificate by.
+const servingSecret = "entente-serving-cert"
+
+// informerResync is after what time informers hand everything out again, as in
+// other Kubernetes servers.
+const informerResync = 10 * time.Minute
+
+// hostMode delegates to a host cluster.
+type hostMode struct {
+	config      CompletedConfig
+	host        *host.Host
+	factory     informers.SharedInformerFactory
+	monitor     *host.Monitor
+	header      *host.RequestHeader
+	certificate *servingcert.Manager // nil with --tls-cert-file
+}
+
+func newHostMode(ctx context.Context, config CompletedConfig) (*hostMode, error) {
+	h, err := host.New(host.Config{Kubeconfig: config.Host.Kubeconfig, Namespace: config.Host.Namespace})
+	if err != nil {
+		return nil, err
+	}
+	if err := h.Await(ctx, peering.GroupName); err != nil {
+		return nil, err
+	}
+	return &hostMode{
+		config:  config,
+		host:    h,
+		factory: informers.NewSharedInformerFactory(h.Client, informerResync),
+		monitor: h.NewMonitor(),
+	}, nil
+}
+
+func (m *hostMode) prepare(ctx context.Context, _ int) (err error) {
+	m.header, err = m.host.NewRequestHeader(ctx)
+	return err
+}
+
+// serving uses a certificate of our own CA, unless one is given.
+func (m *hostMode) serving(options *genericoptions.SecureServingOptions) error {
+	// kube-apiserver sends what it proxies over few connections.
+	if options.HTTP2MaxStreamsPerConnection == 0 {
+		options.HTTP2MaxStreamsPerConnection = 1000
+	}
+	if options.ServerCert.CertKey.CertFile != "" {
+		return nil
+	}
+	var err error
+	m.certificate, err = servingcert.New(m.host.Client.CoreV1().Secrets(m.host.Namespace), servingcert.NewAPIServices(m.host.Dynamic), servingcert.Options{
+		Namespace:   m.host.Namespace,
+		SecretName:  servingSecret,
+		Service:     m.config.Host.ServiceName,
+		APIServices: []string{peeringv1alpha1.SchemeGroupVersion.Version + "." + peering.GroupName},
+	})
+	if err != nil {
+		return err
+	}
+	options.ServerCert.GeneratedCert = m.certificate
+	return m.certificate.RegisterMetrics(legacyregistry.CustomRegister)
+}
+
+// configure knows users by what the host cluster vouches for, and asks it for their
+// rights.
+func (m *hostMode) configure(ctx context.Context, generic *genericapiserver.Config) (authorizer.Authorizer, error) {
+	features := *m.config.Features
+	if features.EnablePriorityAndFairness && !m.host.Serves(flowcontrolv1.SchemeGroupVersion) {
+		klog.FromContext(ctx).Info("The host cluster lacks an API: requests are limited by --max-requests-inflight, not by priority and fairness", "lacks", flowcontrolv1.SchemeGroupVersion)
+		features.EnablePriorityAndFairness = false
+	}
+	if err := features.ApplyTo(generic, m.host.Client, m.factory); err != nil {
+		return nil, err
+	}
+	if err := m.host.Authenticate(generic, m.header, anonymous()); err != nil {
+		return nil, err
+	}
+	return m.host.Authorizer()
+}
+
+// admit puts the admission plugins of the host cluster around our kinds. Webhooks
+// and policies would see sensitive values, so they stay off until they are given
+// redacted copies (R13).
+func (m *hostMode) admit(generic *genericapiserver.Config) error {
+	options := genericoptions.NewAdmissionOptions()
+	options.DisablePlugins = slices.DeleteFunc(options.Plugins.Registered(), func(name string) bool { return name == lifecycle.PluginName })
+	if err := options.ApplyTo(generic, m.factory, m.host.Client, m.host.Dynamic, utilfeature.DefaultFeatureGate, generic.EffectiveVersion); err != nil {
+		return fmt.Errorf("could not set up admission: %w", err)
+	}
+	return nil
+}
+
+func (m *hostMode) informers() informers.SharedInformerFactory { return m.factory }
+
+func (m *hostMode) groups(*genericapiserver.Config) ([]*genericapiserver.APIGroupInfo, error) {
+	return nil, nil
+}
+
+func (m *hostMode) checks() []healthz.HealthChecker {
+	checks := []healthz.HealthChecker{m.monitor, m.header}
+	if m.certificate != nil {
+		checks = append(checks, m.certificate)
+	}
+	return checks
+}
+
+func (m *hostMode) events() events.EventSink {
+	return &events.EventSinkImpl{Interface: m.host.Client.EventsV1()}
+}
+
+func (m *hostMode) run(ctx context.Context) {
+	var all sync.WaitGroup
+	all.Go(func() { m.monitor.Run(ctx) })
+	all.Go(func() { m.header.Run(ctx) })
+	all.Wait()
+}

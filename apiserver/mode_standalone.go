@@ -1,0 +1,93 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiserver
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/apiserver/pkg/server/healthz"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/events"
+
+	"entente.dev/entente/apiserver/standalone"
+	"entente.dev/entente/apiserver/standalone/reviews"
+)
+
+// standaloneMode stands in for a host cluster with files in the data folder.
+type standaloneMode struct {
+	config      CompletedConfig
+	environment *standalone.Environment
+}
+
+func (m *standaloneMode) prepare(ctx context.Context, port int) (err error) {
+	m.environment, err = standalone.Prepare(ctx, standalone.Config{DataDir: m.config.DataDir, Port: port})
+	return err
+}
+
+func (m *standaloneMode) serving(options *genericoptions.SecureServingOptions) error {
+	if options.ServerCert.CertKey.CertFile == "" {
+		options.ServerCert.CertKey = genericoptions.CertKey{CertFile: m.environment.ServingCertFile, KeyFile: m.environment.ServingKeyFile}
+	}
+	return nil
+}
+
+// configure knows users by their client certificates and their rights from the
+// manifests. Priority and fairness reads its configuration from a host cluster;
+// without one requests are limited by --max-requests-inflight.
+func (m *standaloneMode) configure(_ context.Context, generic *genericapiserver.Config) (authorizer.Authorizer, error) {
+	features := *m.config.Features
+	features.EnablePriorityAndFairness = false
+	if err := features.ApplyTo(generic, nil, nil); err != nil {
+		return nil, err
+	}
+	clientCA, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca", m.environment.ClientCAFile)
+	if err != nil {
+		return nil, fmt.Errorf("could not read the client CA: %w", err)
+	}
+	factory := authenticatorfactory.DelegatingAuthenticatorConfig{Anonymous: anonymous(), ClientCertificateCAContentProvider: clientCA}
+	generic.Authentication.Authenticator, _, err = factory.New()
+	if err != nil {
+		return nil, fmt.Errorf("could not set up authentication: %w", err)
+	}
+	if err := generic.Authentication.ApplyClientCert(clientCA, generic.SecureServing); err != nil {
+		return nil, fmt.Errorf("could not set up authentication: %w", err)
+	}
+	generic.RuleResolver = m.environment.Authorizer
+	return m.environment.Authorizer, nil
+}
+
+// admit admits everything: plugins are configured by objects of a host cluster.
+func (m *standaloneMode) admit(*genericapiserver.Config) error { return nil }
+
+func (m *standaloneMode) informers() informers.SharedInformerFactory { return nil }
+
+// groups answers kubectl auth, as a host cluster would.
+func (m *standaloneMode) groups(generic *genericapiserver.Config) ([]*genericapiserver.APIGroupInfo, error) {
+	return reviews.APIGroups(generic.Authorization.Authorizer, generic.RuleResolver)
+}
+
+func (m *standaloneMode) checks() []healthz.HealthChecker { return nil }
+
+func (m *standaloneMode) events() events.EventSink { return nil }
+
+func (m *standaloneMode) run(ctx context.Context) { m.environment.Run(ctx) }
