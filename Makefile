@@ -15,6 +15,16 @@ BENCHTIME ?= 1s
 export BENCHTIME
 
 export ENTENTE_KUBECTL := $(abspath bin/kubectl)
+export ENTENTE_KUBE_BIN := $(abspath bin/kube)
+
+# Another release for `make kube`, for instance KUBE_VERSION=v1.36.1; empty for the
+# one that Entente is built with.
+KUBE_VERSION ?=
+export KUBE_VERSION
+
+# Which cluster `make cluster-up` and `make cluster-down` mean
+CLUSTER ?=
+cluster = $(or $(CLUSTER),$(error which cluster? For instance CLUSTER=east))
 
 ##@ Using it
 
@@ -34,10 +44,22 @@ run: build kubectl ## Serve in the foreground under .local/ and print what to ty
 kubectl: ## Make bin/kubectl: a link to the one on PATH if recent enough, else built
 	@hack/kubectl.sh
 
+.PHONY: kube
+kube: ## Build a Kubernetes control plane into bin/kube/ (KUBE_VERSION=v1.x.y)
+	@hack/kube/build.sh bin/kube etcd kube-apiserver kube-controller-manager kubectl
+
+.PHONY: cluster-up
+cluster-up: build kube bin/cluster ## Start a control plane with Entente, in the background (CLUSTER=east)
+	@bin/cluster up $(cluster)
+
+.PHONY: cluster-down
+cluster-down: bin/cluster ## Stop it and remove its folder (CLUSTER=east)
+	@bin/cluster down $(cluster)
+
 ##@ Changing it
 
 .PHONY: test
-test: test-unit test-integration ## Run every test, with the race detector
+test: test-unit test-integration test-e2e ## Run every test, with the race detector
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no server
@@ -46,6 +68,10 @@ test-unit: ## Run the tests that need no server
 .PHONY: test-integration
 test-integration: kubectl ## Run the tests with a whole server in process, and real kubectl
 	@hack/test.sh integration
+
+.PHONY: test-e2e
+test-e2e: kube ## Run the tests with real control planes
+	@hack/test.sh e2e
 
 .PHONY: bench
 bench: ## Run the benchmarks (BENCHTIME=1s)
@@ -64,14 +90,19 @@ verify: ## Check generated code, formatting, go.mod files, licence headers, and 
 	@hack/verify.sh
 
 .PHONY: clean
-clean: ## Remove bin/ and the data of `make run`
+clean: ## Stop all clusters; remove bin/, and the data of `make run`
+	@[ ! -x bin/cluster ] || bin/cluster down --all
 	rm -rf bin .local
 
 .PHONY: help
 help: ## Print this
 	@awk 'BEGIN { FS = ":.*## " } \
 	  /^##@/ { printf "\n%s\n", substr($$0, 5) } \
-	  /^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	  /^[a-z0-9-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: bin/cluster
+bin/cluster:
+	@go build -o $@ ./hack/cluster
 
 bin/tools/golangci-lint: hack/tools/golangci-lint/go.mod hack/tools/golangci-lint/go.sum
 	@echo "Compiling golangci-lint (about 5 minutes cold on 2 cores)"

@@ -1,0 +1,141 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"entente.dev/entente/test/install"
+	"entente.dev/entente/test/kube"
+)
+
+// serve is the command of the supervisor. It is started by up, which hands it the
+// lock as file 3.
+const (
+	serve  = "serve"
+	lockFD = 3
+)
+
+// users are who a cluster has besides admin, and the ClusterRole of each. Both may
+// also see what is not Entente's.
+func users() map[string]string {
+	return map[string]string{"operator": "entente-operator", "viewer": "entente-viewer"}
+}
+
+// serve runs the cluster until ctx is done.
+func (c cluster) serve(ctx context.Context) error {
+	lock := os.NewFile(lockFD, c.lockFile())
+	if lock == nil {
+		return errors.New("this command is for `cluster up` to start")
+	}
+	// Nothing that is started here may keep it.
+	syscall.CloseOnExec(lockFD)
+	defer lock.Close()
+	if _, err := fmt.Fprintln(lock, os.Getpid()); err != nil {
+		return fmt.Errorf("could not say which process this is: %w", err)
+	}
+	control, err := kube.New(kube.Options{Dir: c.folder(), Bin: c.kube, Name: c.name})
+	if err != nil {
+		return err
+	}
+	if err := control.Start(ctx); err != nil {
+		return err
+	}
+	entente, err := install.Install(ctx, control, install.Options{Binary: c.entente, Deploy: c.deploy})
+	if err == nil {
+		err = c.hold(ctx, control, entente)
+		err = errors.Join(err, entente.Stop())
+	}
+	return errors.Join(err, control.Stop())
+}
+
+// hold makes what people need, says that the cluster is up, and looks after it
+// until ctx is done or something has died.
+func (c cluster) hold(ctx context.Context, control *kube.ControlPlane, entente *install.Entente) error {
+	for user, role := range users() {
+		if _, err := control.AddUser(user); err != nil {
+			return err
+		}
+		for _, role := range []string{role, "view"} {
+			if err := control.Bind(ctx, user, role); err != nil {
+				return err
+			}
+		}
+	}
+	example, err := writeExample(c.folder())
+	if err != nil {
+		return err
+	}
+	text, err := c.text(ctx, control, example)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.ready()+".new", []byte(text), 0o600); err != nil {
+		return fmt.Errorf("could not say that the cluster is up: %w", err)
+	}
+	if err := os.Rename(c.ready()+".new", c.ready()); err != nil {
+		return fmt.Errorf("could not say that the cluster is up: %w", err)
+	}
+	// From here on it stands for nothing that runs.
+	defer os.Remove(c.ready())
+	renewal := time.NewTicker(install.TokenLifetime / 4)
+	defer renewal.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-control.Died():
+			return err
+		case err := <-entente.Died():
+			return err
+		case <-renewal.C:
+			if err := entente.RenewToken(ctx); err != nil {
+				// The token that is there lasts for some more tries.
+				fmt.Println(err)
+			}
+		}
+	}
+}
+
+// text is what there is to tell people.
+func (c cluster) text(ctx context.Context, control *kube.ControlPlane, example string) (string, error) {
+	versions, err := kube.Versions(ctx, c.kube)
+	if err != nil {
+		return "", err
+	}
+	kubectl := filepath.Join(c.kube, "kubectl")
+	kubeconfig := func(user string) string { return filepath.Join(c.folder(), user+".kubeconfig") }
+	var text strings.Builder
+	fmt.Fprintf(&text, "\nCluster %s is up: Kubernetes v%s at %s, with Entente.\n", c.name, versions["kube-apiserver"], control.URL())
+	fmt.Fprintf(&text, "Logs are in %s.\n\n", filepath.Join(c.folder(), "logs")+" and "+filepath.Join(c.folder(), "entente"))
+	for _, user := range []string{kube.Admin, "operator", "viewer"} {
+		fmt.Fprintf(&text, "  %s\n", kubeconfig(user))
+	}
+	fmt.Fprintf(&text, "\nThe viewer sees a placeholder where the admin sees the connection string:\n\n")
+	fmt.Fprintf(&text, "  %s --kubeconfig %s apply -f %s\n", kubectl, kubeconfig("operator"), example)
+	fmt.Fprintf(&text, "  %s --kubeconfig %s get cpeer example -o yaml\n", kubectl, kubeconfig("viewer"))
+	fmt.Fprintf(&text, "  %s --kubeconfig %s get cpeer example -o yaml --subresource=sensitive\n", kubectl, kubeconfig(kube.Admin))
+	fmt.Fprintf(&text, "\n`make cluster-down CLUSTER=%s` stops it and removes %s.\n", c.name, c.folder())
+	return text.String(), nil
+}

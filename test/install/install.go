@@ -1,0 +1,296 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package install puts Entente beside a control plane of package kube, as
+// artifacts/deploy does it in a cluster, with what must differ where there are no
+// nodes: Entente is a process on the loopback interface, the Service leads there,
+// and the StatefulSet is left out. The process is Entente's ServiceAccount to the
+// control plane, by a token as in a Pod, so that the shipped roles are what it has.
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+
+	"entente.dev/entente/apis/generated/clientset/versioned"
+	"entente.dev/entente/test/kube"
+	"entente.dev/entente/test/process"
+)
+
+// What artifacts/deploy calls things.
+const (
+	Namespace      = "entente-system"
+	ServiceAccount = "entente-apiserver"
+	service        = "entente-apiserver"
+)
+
+const (
+	// startTimeout limits the time from the start of the process to kube-apiserver
+	// passing requests on to it.
+	startTimeout = 2 * time.Minute
+	// StopGrace is how long the process may take to end: longer is a failure.
+	StopGrace = 30 * time.Second
+	// TokenLifetime is how long the token of the process is valid.
+	TokenLifetime = 24 * time.Hour
+
+	poll = 50 * time.Millisecond
+)
+
+// Options say how Entente is installed. The zero value of every field is its
+// default.
+type Options struct {
+	// Binary is the program. Default: the one that process.Entente finds or builds.
+	Binary string
+	// Deploy is the folder that is given to kustomize. Default: artifacts/deploy of
+	// the module.
+	Deploy string
+	// Dir is the folder for the log and the data, mode 0700. Default: entente/ in
+	// the folder of the control plane.
+	Dir string
+	// Flags are added to the command line; the last of two equal flags wins.
+	Flags []string
+}
+
+// Entente is Entente, installed beside a control plane.
+type Entente struct {
+	// User is who Entente is to kube-apiserver.
+	User string
+	// DataDir is its argument --data-dir.
+	DataDir string
+	// Log is the file with all it has printed.
+	Log string
+
+	cluster *kube.ControlPlane
+	options Options
+	port    int
+	shipped []grant
+	died    chan error
+
+	mu      sync.Mutex
+	process *process.Process
+}
+
+// Install applies the manifests with the rights of the control plane's admin,
+// starts Entente, and waits until kube-apiserver passes requests on to it. If that
+// fails it does not keep running.
+func Install(ctx context.Context, cluster *kube.ControlPlane, options Options) (*Entente, error) {
+	e, err := New(ctx, cluster, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.Start(); err != nil {
+		return nil, err
+	}
+	if err := e.AwaitServed(ctx); err != nil {
+		return nil, errors.Join(err, e.Stop())
+	}
+	return e, nil
+}
+
+// New applies the manifests, so that Entente can be started.
+func New(ctx context.Context, cluster *kube.ControlPlane, options Options) (*Entente, error) {
+	e := &Entente{User: kube.ServiceAccountUser(Namespace, ServiceAccount), cluster: cluster, options: options, died: make(chan error, 1)}
+	if err := e.prepare(ctx); err != nil {
+		return nil, fmt.Errorf("could not install Entente in %s: %w", cluster.Name, err)
+	}
+	return e, nil
+}
+
+func (e *Entente) prepare(ctx context.Context) error {
+	if err := e.complete(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(e.options.Dir, 0o700); err != nil {
+		return err
+	}
+	e.DataDir, e.Log = filepath.Join(e.options.Dir, "data"), filepath.Join(e.options.Dir, "entente-apiserver.log")
+	var err error
+	if e.port, err = kube.FreePort(ctx); err != nil {
+		return err
+	}
+	if err := e.apply(ctx); err != nil {
+		return err
+	}
+	return e.RenewToken(ctx)
+}
+
+func (e *Entente) complete() error {
+	var err error
+	if e.options.Binary == "" {
+		if e.options.Binary, err = process.Entente(); err != nil {
+			return err
+		}
+	}
+	if e.options.Deploy == "" {
+		root, err := process.ModuleRoot()
+		if err != nil {
+			return err
+		}
+		e.options.Deploy = filepath.Join(root, "artifacts", "deploy")
+	}
+	if e.options.Dir == "" {
+		e.options.Dir = filepath.Join(e.cluster.Dir, "entente")
+	}
+	return nil
+}
+
+// apply applies the manifests for the port that Entente has.
+func (e *Entente) apply(ctx context.Context) error {
+	shipped, err := e.cluster.MustKubectl(ctx, kube.Admin, "", "kustomize", e.options.Deploy)
+	if err != nil {
+		return err
+	}
+	m, err := outsideCluster(shipped, e.port)
+	if err != nil {
+		return err
+	}
+	e.shipped = m.grants
+	_, err = e.cluster.MustKubectl(ctx, kube.Admin, m.yaml, "apply", "-f", "-")
+	return err
+}
+
+// RenewToken gets another token, which is valid for TokenLifetime; the running
+// process finds it by itself.
+func (e *Entente) RenewToken(ctx context.Context) error {
+	_, err := e.cluster.ServiceAccountKubeconfig(ctx, Namespace, ServiceAccount, TokenLifetime)
+	return err
+}
+
+// Start starts the process, after Stop with the data it has. It does not wait:
+// AwaitReady and AwaitServed do.
+func (e *Entente) Start() error {
+	p, err := process.Start(process.Command{
+		Name: "entente-apiserver",
+		Path: e.options.Binary,
+		Args: append([]string{
+			"--kubeconfig=" + e.cluster.Kubeconfig(e.User),
+			"--namespace=" + Namespace,
+			"--service-name=" + service,
+			"--bind-address=127.0.0.1",
+			"--secure-port=" + strconv.Itoa(e.port),
+			"--data-dir=" + e.DataDir,
+		}, e.options.Flags...),
+		Log: e.Log,
+	})
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.process = p
+	go func() {
+		<-p.Ended()
+		if p.Awaited() {
+			return
+		}
+		select {
+		case e.died <- p.Err():
+		default: // The first one tells enough.
+		}
+	}()
+	return nil
+}
+
+// Died gets the error of a process that ended without having been stopped.
+func (e *Entente) Died() <-chan error { return e.died }
+
+// Process is the process that was started last, nil before Start.
+func (e *Entente) Process() *process.Process {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.process
+}
+
+// Stop stops the process, if it runs. That it had to be killed is an error.
+func (e *Entente) Stop() error {
+	if p := e.Process(); p != nil {
+		return p.Stop(StopGrace)
+	}
+	return nil
+}
+
+// Pause halts the process: connections stay, answers don't come.
+func (e *Entente) Pause() error { return e.Process().Signal(syscall.SIGSTOP) }
+
+// Resume ends what Pause began.
+func (e *Entente) Resume() error { return e.Process().Signal(syscall.SIGCONT) }
+
+// URL is where the process serves; whoever is not kube-apiserver has to
+// authenticate by a token of the control plane.
+func (e *Entente) URL() string { return "https://127.0.0.1:" + strconv.Itoa(e.port) }
+
+// AwaitReady waits until the process says it is ready, or has ended.
+func (e *Entente) AwaitReady(ctx context.Context) error {
+	// Its certificate is for the Service, from an authority of its own; what is asked
+	// is nothing to protect.
+	client, err := rest.HTTPClientFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	return e.await(ctx, "it is ready", func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.URL()+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("/readyz answers %s", resp.Status)
+		}
+		return nil
+	})
+}
+
+// Client returns the generated client for a user of the control plane.
+func (e *Entente) Client(user string) (versioned.Interface, error) {
+	config, err := e.cluster.RESTConfig(user)
+	if err != nil {
+		return nil, err
+	}
+	return versioned.NewForConfig(config)
+}
+
+// await polls until check has nothing to complain about or the process has ended.
+func (e *Entente) await(ctx context.Context, what string, check func(context.Context) error) error {
+	p := e.Process()
+	last := errors.New("not looked yet")
+	err := wait.PollUntilContextTimeout(ctx, poll, startTimeout, true, func(ctx context.Context) (bool, error) {
+		if err := p.Err(); err != nil {
+			return false, err
+		}
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if wait.Interrupted(err) {
+		return fmt.Errorf("could not wait until Entente is of use: %s: %w; the end of its log:\n%s", what, last, p.Tail())
+	}
+	return err
+}

@@ -1,0 +1,100 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package install
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"entente.dev/entente/apis/generated/clientset/versioned"
+	"entente.dev/entente/test/kube"
+)
+
+// Installed is Entente in a test. It has the methods of Entente, and those a test
+// needs fail it instead of returning an error.
+type Installed struct {
+	*Entente
+}
+
+// Start installs and starts Entente and stops it when the test ends, which it has to
+// do by itself. If the test has failed then, the end of its log is printed.
+func Start(t testing.TB, cluster *kube.Cluster, flags ...string) *Installed {
+	t.Helper()
+	e := Prepare(t, cluster, flags...)
+	e.Run(t)
+	require.NoError(t, e.AwaitServed(t.Context()))
+	return e
+}
+
+// Prepare installs Entente without starting it, for tests that change something
+// first.
+func Prepare(t testing.TB, cluster *kube.Cluster, flags ...string) *Installed {
+	t.Helper()
+	e, err := New(t.Context(), cluster.ControlPlane, Options{Flags: flags})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, e.Stop())
+		if p := e.Process(); p != nil && t.Failed() {
+			t.Logf("the end of the log of Entente in %s:\n%s", cluster.Name, p.Tail())
+		}
+	})
+	return &Installed{Entente: e}
+}
+
+// Run starts the process and does not wait for anything.
+func (i *Installed) Run(t testing.TB) {
+	t.Helper()
+	require.NoError(t, i.Entente.Start())
+}
+
+// Restart stops the process, which has to end by itself, starts it again and waits
+// until requests get through to it.
+func (i *Installed) Restart(t testing.TB) {
+	t.Helper()
+	require.NoError(t, i.Stop())
+	i.Run(t)
+	i.WaitServed(t)
+}
+
+// WaitServed waits until requests to kube-apiserver get through to Entente.
+func (i *Installed) WaitServed(t testing.TB) {
+	t.Helper()
+	require.NoError(t, i.AwaitServed(t.Context()))
+}
+
+// WaitReady waits until the process says it is ready.
+func (i *Installed) WaitReady(t testing.TB) {
+	t.Helper()
+	require.NoError(t, i.AwaitReady(t.Context()))
+}
+
+// Client returns the generated client for a user of the control plane.
+func (i *Installed) Client(t testing.TB, user string) versioned.Interface {
+	t.Helper()
+	client, err := i.Entente.Client(user)
+	require.NoError(t, err)
+	return client
+}
+
+// Rights is what Entente may do, and what it has asked for so far.
+func (i *Installed) Rights(t testing.TB) Rights {
+	t.Helper()
+	rights, err := i.Entente.Rights()
+	require.NoError(t, err)
+	return rights
+}
