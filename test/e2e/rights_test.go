@@ -1,0 +1,142 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"entente.dev/entente/test/conformance"
+	"entente.dev/entente/test/install"
+	"entente.dev/entente/test/kube"
+)
+
+// Every server with priority and fairness says of a FlowSchema that refers to
+// nothing that it does, and the first one wins: kube-apiserver, or Entente.
+func (s *suite) danglingFlowSchema(t *testing.T) {
+	client := s.Clientset(t, kube.Admin).FlowcontrolV1().FlowSchemas()
+	const attempts = 200
+	for i := range attempts {
+		made, err := client.Create(t.Context(), &flowcontrolv1.FlowSchema{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("dangling-%d", i)},
+			Spec: flowcontrolv1.FlowSchemaSpec{
+				MatchingPrecedence:         9000,
+				PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: "missing"},
+			},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		eventually(t, "somebody says that "+made.Name+" refers to nothing", func(ctx context.Context) error {
+			got, err := client.Get(ctx, made.Name, metav1.GetOptions{})
+			require.NoError(t, err)
+			if len(got.Status.Conditions) == 0 {
+				return errors.New("nobody does")
+			}
+			return nil
+		})
+		require.NoError(t, client.Delete(t.Context(), made.Name, metav1.DeleteOptions{}))
+		for _, event := range s.Audit(t) {
+			if event.User.Username == s.entente.User && event.Verb == "patch" && event.ObjectRef != nil && event.ObjectRef.Subresource == "status" {
+				assert.Equal(t, int32(http.StatusOK), event.ResponseStatus.Code)
+				return
+			}
+		}
+	}
+	require.Failf(t, "Entente was never the first", "in %d attempts", attempts)
+}
+
+// A host that lacks watch-list, as those before v1.34 do: informers list and watch.
+func (s *suite) hostWithoutWatchList(t *testing.T) {
+	cluster := kube.Start(t, kube.Named("older"), kube.WithFeatureGate("WatchList", false))
+	entente := install.Start(t, cluster)
+	cluster.AddUser(t, viewer)
+	cluster.Bind(t, viewer, "entente-viewer")
+	assert.Empty(t, cluster.MustKubectl(t, viewer, "", "get", "cpeer"))
+	eventually(t, "informers list", func(context.Context) error {
+		s.older = entente.Rights(t)
+		return contains(strings.Join(s.older.Used, "\n"), "list namespaces", "list flowschemas", "list prioritylevelconfigurations")
+	})
+	assertNoComplaint(t, entente)
+}
+
+// Entente asked for nothing that the shipped roles do not grant, and they grant
+// nothing that it did not ask for.
+func (s *suite) rights(t *testing.T) {
+	var found install.Rights
+	// The audit log lags behind.
+	eventually(t, "all rights are used", func(context.Context) error {
+		found = s.entente.Rights(t).Merge(s.older)
+		if len(found.Unused) > 0 {
+			return fmt.Errorf("unused:\n%s", strings.Join(found.Unused, "\n"))
+		}
+		return nil
+	})
+	assert.NotEmpty(t, found.Used)
+	assert.Empty(t, found.Refused)
+}
+
+// known are the complaints in Entente's log that mean nothing is wrong with it.
+var known = []*regexp.Regexp{
+	// Direct and DirectTokens show certificates and tokens that are no good.
+	regexp.MustCompile(`"Unable to authenticate the request"`),
+	// Tests stop their watches while events are on the way.
+	regexp.MustCompile(`"Failed to encode watch event" err="http2: stream closed"`),
+	// A new etcd looks for the version of its data before there are any, and again later.
+	regexp.MustCompile(`"failed to update storage version" logger="etcd" .* error="cannot detect storage schema version: missing term information"`),
+}
+
+// R15: no log holds a value, and Entente has nothing to complain about.
+func (s *suite) logs(t *testing.T) {
+	for _, log := range []string{
+		s.entente.Log,
+		filepath.Join(s.Dir, "logs", "kube-apiserver.log"),
+		filepath.Join(s.Dir, "logs", "kube-controller-manager.log"),
+	} {
+		content, err := os.ReadFile(log)
+		require.NoError(t, err)
+		require.NotEmpty(t, content)
+		assert.False(t, bytes.Contains(content, []byte(conformance.Canary)), "%s holds a value", log)
+	}
+	assertNoComplaint(t, s.entente)
+}
+
+func assertNoComplaint(t *testing.T, entente *install.Installed) {
+	t.Helper()
+	content, err := os.ReadFile(entente.Log)
+	require.NoError(t, err)
+	const token = "eyJhbGci" // as every token begins
+	complaint := regexp.MustCompile(`^[EF]\d{4} |(?i)forbidden|panic|goroutine `)
+	for line := range strings.Lines(string(content)) {
+		assert.NotContains(t, line, token)
+		if !slices.ContainsFunc(known, func(known *regexp.Regexp) bool { return known.MatchString(line) }) {
+			assert.False(t, complaint.MatchString(line), "the log of Entente has %s", line)
+		}
+	}
+}
