@@ -58,7 +58,7 @@ func genericConfig(ctx context.Context, config CompletedConfig, etcdOptions *gen
 	if config.WrapAuthorizer != nil {
 		generic.Authorization.Authorizer = config.WrapAuthorizer(generic.Authorization.Authorizer)
 	}
-	if err := mode.admit(generic); err != nil {
+	if err := mode.admit(ctx, generic); err != nil {
 		return nil, err
 	}
 	if err := config.Audit.ApplyTo(generic); err != nil {

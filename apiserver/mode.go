@@ -44,7 +44,7 @@ type mode interface {
 	// and returns the authorizer that knows the users' rights.
 	configure(ctx context.Context, generic *genericapiserver.Config) (authorizer.Authorizer, error)
 	// admit sets the admission plugins; the server's authorizer is set.
-	admit(generic *genericapiserver.Config) error
+	admit(ctx context.Context, generic *genericapiserver.Config) error
 	// informers follow the host cluster; nil without one.
 	informers() informers.SharedInformerFactory
 	// groups are the API groups that are served beside our own.

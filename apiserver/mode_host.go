@@ -18,18 +18,14 @@ package apiserver
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
-	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -69,7 +65,7 @@ func newHostMode(ctx context.Context, config CompletedConfig) (*hostMode, error)
 	return &hostMode{
 		config:  config,
 		host:    h,
-		factory: informers.NewSharedInformerFactory(h.Client, informerResync),
+		factory: informers.NewSharedInformerFactoryWithOptions(h.Client, informerResync, informers.WithTransform(onlyPoliciesFor(peering.GroupName))),
 		monitor: h.NewMonitor(),
 	}, nil
 }
@@ -106,7 +102,7 @@ func (m *hostMode) serving(options *genericoptions.SecureServingOptions) error {
 // rights.
 func (m *hostMode) configure(ctx context.Context, generic *genericapiserver.Config) (authorizer.Authorizer, error) {
 	features := *m.config.Features
-	if features.EnablePriorityAndFairness && !m.host.Serves(flowcontrolv1.SchemeGroupVersion) {
+	if features.EnablePriorityAndFairness && !m.host.Serves(flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")) {
 		klog.FromContext(ctx).Info("The host cluster lacks an API: requests are limited by --max-requests-inflight, not by priority and fairness", "lacks", flowcontrolv1.SchemeGroupVersion)
 		features.EnablePriorityAndFairness = false
 	}
@@ -117,18 +113,6 @@ func (m *hostMode) configure(ctx context.Context, generic *genericapiserver.Conf
 		return nil, err
 	}
 	return m.host.Authorizer()
-}
-
-// admit puts the admission plugins of the host cluster around our kinds. Webhooks
-// and policies would see sensitive values, so they stay off until they are given
-// redacted copies (R13).
-func (m *hostMode) admit(generic *genericapiserver.Config) error {
-	options := genericoptions.NewAdmissionOptions()
-	options.DisablePlugins = slices.DeleteFunc(options.Plugins.Registered(), func(name string) bool { return name == lifecycle.PluginName })
-	if err := options.ApplyTo(generic, m.factory, m.host.Client, m.host.Dynamic, utilfeature.DefaultFeatureGate, generic.EffectiveVersion); err != nil {
-		return fmt.Errorf("could not set up admission: %w", err)
-	}
-	return nil
 }
 
 func (m *hostMode) informers() informers.SharedInformerFactory { return m.factory }

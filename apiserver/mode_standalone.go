@@ -77,7 +77,7 @@ func (m *standaloneMode) configure(_ context.Context, generic *genericapiserver.
 }
 
 // admit admits everything: plugins are configured by objects of a host cluster.
-func (m *standaloneMode) admit(*genericapiserver.Config) error { return nil }
+func (m *standaloneMode) admit(context.Context, *genericapiserver.Config) error { return nil }
 
 func (m *standaloneMode) informers() informers.SharedInformerFactory { return nil }
 

@@ -24,7 +24,9 @@ import (
 	"strings"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,7 +41,7 @@ const retryInterval = 2 * time.Second
 // facts is what a host cluster said of itself.
 type facts struct {
 	version  string
-	serves   sets.Set[schema.GroupVersion]
+	serves   sets.Set[schema.GroupVersionResource]
 	username string
 }
 
@@ -86,26 +88,34 @@ func (h *Host) Await(ctx context.Context, groups ...string) error {
 	}
 }
 
-// Serves says whether the host cluster had an API group and version when the
-// server started.
-func (h *Host) Serves(version schema.GroupVersion) bool { return h.facts.serves.Has(version) }
+// Serves says whether the host cluster had a resource when the server started. It
+// knows of the API groups and versions in optionalVersions only.
+func (h *Host) Serves(resource schema.GroupVersionResource) bool { return h.facts.serves.Has(resource) }
+
+// optionalVersions are those of which a host cluster may lack something, so that the
+// server goes without.
+func optionalVersions() []schema.GroupVersion {
+	return []schema.GroupVersion{admissionregistrationv1.SchemeGroupVersion, flowcontrolv1.SchemeGroupVersion}
+}
 
 func (h *Host) ask(ctx context.Context, groups []string) (facts, error) {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
-	found := facts{serves: sets.New[schema.GroupVersion]()}
-	version, err := h.serverVersion(ctx)
-	if err != nil {
+	found := facts{serves: sets.New[schema.GroupVersionResource]()}
+	var err error
+	if found.version, err = h.serverVersion(ctx); err != nil {
 		return facts{}, err
 	}
-	found.version = version
-	served, err := h.discovery.ServerGroupsWithContext(ctx)
-	if err != nil {
-		return facts{}, fmt.Errorf("could not discover what it serves: %w", err)
-	}
-	for _, group := range served.Groups {
-		for _, v := range group.Versions {
-			found.serves.Insert(schema.GroupVersion{Group: group.Name, Version: v.Version})
+	for _, version := range optionalVersions() {
+		list, err := h.discovery.ServerResourcesForGroupVersionWithContext(ctx, version.String())
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return facts{}, fmt.Errorf("could not discover what it serves of %s: %w", version, err)
+		}
+		for _, resource := range list.APIResources {
+			found.serves.Insert(version.WithResource(resource.Name))
 		}
 	}
 	if found.username, err = h.whoAmI(ctx); err != nil {

@@ -28,10 +28,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -79,12 +80,10 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/version":
 		answer = version.Info{GitVersion: "v1.99.0-test", Major: "1", Minor: "99"}
-	case "/api":
-		answer = metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}
-	case "/apis":
-		answer = metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{{
-			Name: "apps", Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "apps/v1", Version: "v1"}},
-		}}}
+	case "/apis/admissionregistration.k8s.io/v1":
+		answer = metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "admissionregistration.k8s.io/v1", APIResources: []metav1.APIResource{
+			{Name: "validatingwebhookconfigurations", Kind: "ValidatingWebhookConfiguration"},
+		}}
 	case "/apis/authentication.k8s.io/v1/selfsubjectreviews":
 		answer = authenticationv1.SelfSubjectReview{
 			TypeMeta: metav1.TypeMeta{Kind: "SelfSubjectReview", APIVersion: "authentication.k8s.io/v1"},
@@ -155,9 +154,9 @@ func TestAwaitWaitsForAHostThatIsAway(t *testing.T) {
 	c.set(func(c *cluster) { c.away = false })
 	clk.Step(retryInterval)
 	require.NoError(t, <-result)
-	require.True(t, h.Serves(schema.GroupVersion{Group: "apps", Version: "v1"}))
-	require.True(t, h.Serves(schema.GroupVersion{Version: "v1"}))
-	require.False(t, h.Serves(schema.GroupVersion{Group: "flowcontrol.apiserver.k8s.io", Version: "v1"}))
+	require.True(t, h.Serves(admissionregistrationv1.SchemeGroupVersion.WithResource("validatingwebhookconfigurations")))
+	require.False(t, h.Serves(admissionregistrationv1.SchemeGroupVersion.WithResource("mutatingadmissionpolicies")), "a resource that the version lacks")
+	require.False(t, h.Serves(flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")), "a version that the host lacks")
 	require.Equal(t, "--serviceaccount=entente-system:entente-apiserver", h.subject())
 }
 

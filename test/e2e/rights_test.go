@@ -81,7 +81,9 @@ func (s *suite) hostWithoutWatchList(t *testing.T) {
 	assert.Empty(t, cluster.MustKubectl(t, viewer, "", "get", "cpeer"))
 	eventually(t, "informers list", func(context.Context) error {
 		s.older = entente.Rights(t)
-		return contains(strings.Join(s.older.Used, "\n"), "list namespaces", "list flowschemas", "list prioritylevelconfigurations")
+		return contains(strings.Join(s.older.Used, "\n"), "list namespaces", "list flowschemas", "list prioritylevelconfigurations",
+			"list mutatingwebhookconfigurations", "list validatingwebhookconfigurations", "list mutatingadmissionpolicies", "list mutatingadmissionpolicybindings",
+			"list validatingadmissionpolicies", "list validatingadmissionpolicybindings")
 	})
 	assertNoComplaint(t, entente)
 }
@@ -108,6 +110,8 @@ var known = []*regexp.Regexp{
 	regexp.MustCompile(`"Unable to authenticate the request"`),
 	// Tests stop their watches while events are on the way.
 	regexp.MustCompile(`"Failed to encode watch event" err="http2: stream closed"`),
+	// Mutating policies wait for kube-apiserver to have aggregated our OpenAPI.
+	regexp.MustCompile(`"Unhandled Error" err="no schema for peering.entente.dev/`),
 	// A new etcd looks for the version of its data before there are any, and again later.
 	regexp.MustCompile(`"failed to update storage version" logger="etcd" .* error="cannot detect storage schema version: missing term information"`),
 }
