@@ -22,6 +22,7 @@ import (
 
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/storage/value"
 )
 
 // Config says what server to make. The library's own option structs stand for
@@ -48,6 +49,9 @@ type Config struct {
 	// WrapAuthorizer, if set, replaces the authorizer by one of the caller's making
 	// around it. Tests use it to count, delay and refuse.
 	WrapAuthorizer func(authorizer.Authorizer) authorizer.Authorizer
+	// WrapTransformers, if set, replaces what encrypts stored values by something of
+	// the caller's making around it. Tests use it to store in the clear.
+	WrapTransformers func(value.ResourceTransformers) value.ResourceTransformers
 }
 
 // HostConfig says which cluster is the host, and where this server is in it.

@@ -29,11 +29,12 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
 	"entente.dev/entente/apis/peering"
+	"entente.dev/entente/apiserver/encryption"
 	"entente.dev/entente/registry/sensitive"
 )
 
 // genericConfig configures the library's server.
-func genericConfig(ctx context.Context, config CompletedConfig, etcdOptions *genericoptions.EtcdOptions, mode mode) (*genericapiserver.Config, error) {
+func genericConfig(ctx context.Context, config CompletedConfig, etcdOptions *genericoptions.EtcdOptions, mode mode, e *encryption.Encryption) (*genericapiserver.Config, error) {
 	generic := genericapiserver.NewConfig(config.api.Codecs)
 	if err := config.ServerRun.ApplyTo(generic); err != nil {
 		return nil, err
@@ -45,6 +46,7 @@ func genericConfig(ctx context.Context, config CompletedConfig, etcdOptions *gen
 	if err := serving.WithLoopback().ApplyTo(&generic.SecureServing, &generic.LoopbackClientConfig); err != nil {
 		return nil, fmt.Errorf("could not set up serving: %w", err)
 	}
+	encrypt(generic, config, e)
 	if err := etcdOptions.ApplyTo(generic); err != nil {
 		return nil, fmt.Errorf("could not set up the store: %w", err)
 	}

@@ -412,7 +412,12 @@ func TestLifecycleExternalEtcd(t *testing.T) {
 	lifecycleCreate(t, p.Server, "east")
 	lifecyclePeer(t, p.Server, "east")
 	assert.NoDirExists(t, filepath.Join(dir, "etcd"), "no embedded store beside it")
-	other := harness.StartReadyProcess(t, filepath.Join(t.TempDir(), "other"), "--etcd-servers", etcd.Endpoint)
+	otherDir := filepath.Join(t.TempDir(), "other")
+	require.NoError(t, os.MkdirAll(filepath.Join(otherDir, "keys"), 0o700))
+	key, err := os.ReadFile(filepath.Join(dir, "keys", "encryption.json"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(otherDir, "keys", "encryption.json"), key, 0o600))
+	other := harness.StartReadyProcess(t, otherDir, "--etcd-servers", etcd.Endpoint)
 	assert.Equal(t, lifecycleValue("east"), lifecyclePeer(t, other.Server, "east").Spec.Join.ConnectionString, "two servers share one store")
 
 	etcd.Stop()

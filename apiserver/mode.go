@@ -31,6 +31,8 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/events"
+
+	"entente.dev/entente/apiserver/encryption"
 )
 
 // mode is what differs between a server behind a host cluster and one without.
@@ -38,6 +40,8 @@ import (
 type mode interface {
 	// prepare makes what a server on this port needs.
 	prepare(ctx context.Context, port int) error
+	// keys is where the generated key of the store is kept.
+	keys() encryption.KeyStore
 	// serving completes how to serve: the certificate.
 	serving(options *genericoptions.SecureServingOptions) error
 	// configure decides who users are and how many requests are served at a time,

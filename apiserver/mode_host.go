@@ -33,6 +33,7 @@ import (
 
 	"entente.dev/entente/apis/peering"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/apiserver/encryption"
 	"entente.dev/entente/apiserver/host"
 	"entente.dev/entente/apiserver/servingcert"
 )
@@ -73,6 +74,15 @@ func newHostMode(ctx context.Context, config CompletedConfig) (*hostMode, error)
 func (m *hostMode) prepare(ctx context.Context, _ int) (err error) {
 	m.header, err = m.host.NewRequestHeader(ctx)
 	return err
+}
+
+func (m *hostMode) keys() encryption.KeyStore {
+	return keysInSecret(m.host)
+}
+
+// keysInSecret keeps the generated key of the store in the host cluster.
+func keysInSecret(h *host.Host) encryption.KeyStore {
+	return encryption.NewSecretStore(h.Client.CoreV1().Secrets(h.Namespace), h.Namespace, encryption.SecretName)
 }
 
 // serving uses a certificate of our own CA, unless one is given.

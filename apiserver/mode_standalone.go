@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/events"
 
+	"entente.dev/entente/apiserver/encryption"
 	"entente.dev/entente/apiserver/standalone"
 	"entente.dev/entente/apiserver/standalone/reviews"
 )
@@ -42,6 +43,10 @@ type standaloneMode struct {
 func (m *standaloneMode) prepare(ctx context.Context, port int) (err error) {
 	m.environment, err = standalone.Prepare(ctx, standalone.Config{DataDir: m.config.DataDir, Port: port})
 	return err
+}
+
+func (m *standaloneMode) keys() encryption.KeyStore {
+	return encryption.NewFileStore(m.config.DataDir)
 }
 
 func (m *standaloneMode) serving(options *genericoptions.SecureServingOptions) error {

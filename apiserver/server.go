@@ -35,6 +35,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"entente.dev/entente/apiserver/encryption"
 	"entente.dev/entente/apiserver/etcd"
 	"entente.dev/entente/apiserver/etcd/datadir"
 )
@@ -45,6 +46,7 @@ type Server struct {
 	generic    *genericapiserver.GenericAPIServer
 	store      *etcd.Server
 	mode       mode
+	encryption *encryption.Encryption
 	listener   net.Listener
 	loopback   *http.Client
 	stopEvents func()
@@ -92,7 +94,10 @@ func New(ctx context.Context, config CompletedConfig) (_ *Server, err error) {
 	if err := s.mode.prepare(ctx, port); err != nil {
 		return nil, err
 	}
-	generic, err := genericConfig(ctx, config, &etcdOptions, s.mode)
+	if s.encryption, err = newEncryption(ctx, &etcdOptions, s.mode.keys()); err != nil {
+		return nil, err
+	}
+	generic, err := genericConfig(ctx, config, &etcdOptions, s.mode, s.encryption)
 	if err != nil {
 		return nil, err
 	}
@@ -175,6 +180,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var affairs sync.WaitGroup
 	affairs.Go(func() { s.mode.run(background) })
+	affairs.Go(func() { s.encryption.Run(background) })
 	defer affairs.Wait()
 	defer stop()
 
@@ -208,6 +214,9 @@ func (s *Server) Close() error {
 	}
 	if s.generic != nil {
 		s.generic.Destroy()
+	}
+	if s.encryption != nil {
+		s.encryption.Close()
 	}
 	if s.listener != nil {
 		if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {

@@ -36,6 +36,9 @@ import (
 // requests, so that it strikes only when something hangs.
 const closeTimeout = 20 * time.Second
 
+// storeFolder is the folder of the store below the data folder.
+const storeFolder = "etcd"
+
 // ErrClosed is what Err answers after Close.
 var ErrClosed = errors.New("the embedded store is closed")
 
@@ -103,7 +106,7 @@ func start(ctx context.Context, config Config) (_ *Server, err error) {
 		}
 		s.undo = append(s.undo, claim.Release)
 	}
-	data := filepath.Join(claim.Path(), "etcd")
+	data := filepath.Join(claim.Path(), storeFolder)
 	if err := ensurePrivateFolder(data); err != nil {
 		return nil, err
 	}

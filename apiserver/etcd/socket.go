@@ -60,6 +60,30 @@ func makeSocketFolder(dir string) (socket string, remove func() error, err error
 	}, nil
 }
 
+// RunningEndpoint is the URL of the store of a server that runs on the data folder,
+// for its owner. It fails if the store's socket is not in the folder: there is none,
+// or it had to be elsewhere because the folder's path is long.
+func RunningEndpoint(dir string) (string, error) {
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("could not find the running store: %w", err)
+	}
+	socket := filepath.Join(absolute, "run", socketName)
+	if _, err := os.Stat(socket); err != nil {
+		return "", fmt.Errorf("could not find the running store, stop the server: %w", err)
+	}
+	return "unix://" + socket, nil
+}
+
+// Exists says whether the data folder has an embedded store.
+func Exists(dir string) (bool, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, storeFolder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return len(entries) > 0, err
+}
+
 // fitsSocket tells whether the socket in folder has a path that is short enough
 // and the same in a URL.
 func fitsSocket(folder string) bool {

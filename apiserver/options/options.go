@@ -75,7 +75,7 @@ func New() (*Options, error) {
 		Host:              apiserver.HostConfig{ServiceName: DefaultServiceName},
 		QuotaBackendBytes: etcd.DefaultQuotaBackendBytes,
 		ServerRun:         genericoptions.NewServerRunOptionsForComponent("entente", registry),
-		Etcd:              genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry/entente.dev", nil)),
+		Etcd:              NewEtcdOptions(),
 		SecureServing:     genericoptions.NewSecureServingOptions().WithLoopback(),
 		Audit:             genericoptions.NewAuditOptions(),
 		Features:          genericoptions.NewFeatureOptions(),
@@ -111,14 +111,25 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 
 	addExcept(sections.FlagSet("generic"), o.ServerRun.AddUniversalFlags,
 		"emulated-version", "min-compatibility-version", "feature-gates", "emulation-forward-compatible", "runtime-config-emulation-forward-compatible")
-	addExcept(sections.FlagSet("etcd"), o.Etcd.AddFlags,
-		"encryption-provider-config", "encryption-provider-config-automatic-reload", "storage-backend", "storage-media-type",
-		"etcd-servers-overrides", "default-watch-cache-size", "watch-cache-sizes")
+	AddEtcdFlags(o.Etcd, sections.FlagSet("etcd"))
 	o.SecureServing.AddFlags(sections.FlagSet("secure serving"))
 	o.Audit.AddFlags(sections.FlagSet("auditing"))
 	o.Features.AddFlags(sections.FlagSet("features"))
 	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
 	return sections
+}
+
+// NewEtcdOptions returns the options of the store with their defaults.
+func NewEtcdOptions() *genericoptions.EtcdOptions {
+	return genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry/entente.dev", nil))
+}
+
+// AddEtcdFlags adds the flags of the store, and of its encryption.
+func AddEtcdFlags(o *genericoptions.EtcdOptions, flags *pflag.FlagSet) {
+	addExcept(flags, o.AddFlags,
+		"storage-backend", "storage-media-type", "etcd-servers-overrides", "default-watch-cache-size", "watch-cache-sizes")
+	flags.Lookup("encryption-provider-config").Usage = "File with an EncryptionConfiguration that says how objects are encrypted in the store: with keys in the file, or by a KMS v2 plugin. It must leave none of the server's resources in the clear. Without it a key is generated on first start."
+	flags.Lookup("encryption-provider-config-automatic-reload").Usage = "Follow changes of the file of --encryption-provider-config. One that cannot be used, or that would leave a resource in the clear, is not taken."
 }
 
 // addExcept adds the flags of the library except those that have no meaning here:

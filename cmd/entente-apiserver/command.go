@@ -42,7 +42,9 @@ func newCommand() *cobra.Command {
 		Short: "Serve the APIs of Entente",
 		Long: `entente-apiserver lets two Kubernetes clusters agree to trust each other and keeps
 the secrets of that agreement out of sight of everyone who may read the objects
-but not the secrets.`,
+but not the secrets.
+
+What is stored is encrypted, saved and restored by: entente-apiserver storage --help`,
 		Version:      version.Get().GitVersion,
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
@@ -73,6 +75,7 @@ but not the secrets.`,
 	}
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
+	cmd.AddCommand(newStorageCommand())
 	return cmd
 }
 

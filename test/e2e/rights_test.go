@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -143,4 +144,27 @@ func assertNoComplaint(t *testing.T, entente *install.Installed) {
 			assert.False(t, complaint.MatchString(line), "the log of Entente has %s", line)
 		}
 	}
+}
+
+// R17: no value is in any file of the data folder, database and log of etcd included;
+// the key is in the host cluster, in a Secret of Entente's namespace, and not there.
+func (s *suite) atRest(t *testing.T) {
+	key := s.MustKubectl(t, kube.Admin, "", "get", "secret", "-n", install.Namespace, "entente-encryption-key", "-o", "jsonpath={.data}")
+	assert.NotEmpty(t, key)
+	require.NoError(t, s.entente.Stop())
+	files := 0
+	require.NoError(t, filepath.WalkDir(s.entente.DataDir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		files++
+		assert.False(t, bytes.Contains(content, []byte(conformance.Canary)), path)
+		assert.NotContains(t, path, "encryption", "the key is beside the data")
+		return nil
+	}))
+	assert.NotZero(t, files)
 }

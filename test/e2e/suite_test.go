@@ -108,6 +108,7 @@ func TestBehindAHost(t *testing.T) {
 	t.Run("Rights", s.rights)
 	t.Run("Logs", s.logs)
 	t.Run("Answers", s.answers)
+	t.Run("AtRest", s.atRest)
 }
 
 func (s *suite) addPeople(t *testing.T) {

@@ -30,6 +30,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/storage/value"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -65,9 +66,10 @@ type Server struct {
 type Option func(*settings)
 
 type settings struct {
-	dir   string
-	flags []func(*options.Options)
-	wrap  func(authorizer.Authorizer) authorizer.Authorizer
+	dir          string
+	flags        []func(*options.Options)
+	wrap         func(authorizer.Authorizer) authorizer.Authorizer
+	transformers func(value.ResourceTransformers) value.ResourceTransformers
 }
 
 // InDir starts the server on a folder that exists already or not, for restarts.
@@ -81,6 +83,11 @@ func WithOptions(change func(*options.Options)) Option {
 // WithAuthorizer puts an authorizer of the test's making around the server's.
 func WithAuthorizer(wrap func(authorizer.Authorizer) authorizer.Authorizer) Option {
 	return func(s *settings) { s.wrap = wrap }
+}
+
+// WithTransformers puts something of the test's making around what encrypts.
+func WithTransformers(wrap func(value.ResourceTransformers) value.ResourceTransformers) Option {
+	return func(s *settings) { s.transformers = wrap }
 }
 
 // New returns a server that is not yet started, or why it cannot be made.
@@ -107,6 +114,7 @@ func New(t testing.TB, opts ...Option) (*Server, error) {
 	}
 	config := o.Config()
 	config.WrapAuthorizer = settings.wrap
+	config.WrapTransformers = settings.transformers
 	completed, err := config.Complete()
 	if err != nil {
 		return nil, err

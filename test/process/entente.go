@@ -23,6 +23,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 )
 
@@ -40,18 +41,25 @@ func Entente() (string, error) {
 }
 
 var buildEntente = sync.OnceValues(func() (string, error) {
+	return Build("entente-apiserver", "./cmd/entente-apiserver")
+})
+
+// Build compiles a command of this module, without the race detector, with flags for
+// go build, and returns where it is: bin/test/NAME. Its output comes on stderr.
+func Build(name, pkg string, flags ...string) (string, error) {
 	root, err := ModuleRoot()
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(root, "bin", "test", "entente-apiserver")
-	cmd := exec.CommandContext(context.Background(), "go", "build", "-mod=readonly", "-ldflags", "-X k8s.io/component-base/version.gitVersion="+EntenteVersion, "-o", path, "./cmd/entente-apiserver")
+	path := filepath.Join(root, "bin", "test", name)
+	args := slices.Concat([]string{"build", "-mod=readonly", "-ldflags", "-X k8s.io/component-base/version.gitVersion=" + EntenteVersion, "-o", path}, flags, []string{pkg})
+	cmd := exec.CommandContext(context.Background(), "go", args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = root, os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("could not build entente-apiserver: %w", err)
+		return "", fmt.Errorf("could not build %s: %w", pkg, err)
 	}
 	return path, nil
-})
+}
 
 // ModuleRoot is the folder with the go.mod that the working folder belongs to.
 func ModuleRoot() (string, error) {
