@@ -33,50 +33,57 @@ import (
 	"entente.dev/entente/registry/sensitive"
 )
 
-// genericConfig configures the library's server.
-func genericConfig(ctx context.Context, config CompletedConfig, etcdOptions *genericoptions.EtcdOptions, mode mode, e *encryption.Encryption) (*genericapiserver.Config, error) {
+// genericConfig configures the library's server, and returns the authorizer that
+// decides who sees sensitive fields.
+func genericConfig(ctx context.Context, config CompletedConfig, etcdOptions *genericoptions.EtcdOptions, mode mode, e *encryption.Encryption) (*genericapiserver.Config, authorizer.Authorizer, error) {
 	generic := genericapiserver.NewConfig(config.api.Codecs)
 	if err := config.ServerRun.ApplyTo(generic); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	serving := *config.SecureServing.SecureServingOptions
 	if err := mode.serving(&serving); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := serving.WithLoopback().ApplyTo(&generic.SecureServing, &generic.LoopbackClientConfig); err != nil {
-		return nil, fmt.Errorf("could not set up serving: %w", err)
+		return nil, nil, fmt.Errorf("could not set up serving: %w", err)
 	}
 	encrypt(generic, config, e)
 	if err := etcdOptions.ApplyTo(generic); err != nil {
-		return nil, fmt.Errorf("could not set up the store: %w", err)
+		return nil, nil, fmt.Errorf("could not set up the store: %w", err)
 	}
-	rights, err := mode.configure(ctx, generic)
+	if err := mode.configure(ctx, generic); err != nil {
+		return nil, nil, err
+	}
+	requests, sight, err := mode.rights()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if generic.Authorization.Authorizer, err = authorize(rights); err != nil {
-		return nil, err
+	for _, a := range []*authorizer.Authorizer{&requests, &sight} {
+		if *a, err = authorize(*a); err != nil {
+			return nil, nil, err
+		}
+		if config.WrapAuthorizer != nil {
+			*a = config.WrapAuthorizer(*a)
+		}
 	}
-	if config.WrapAuthorizer != nil {
-		generic.Authorization.Authorizer = config.WrapAuthorizer(generic.Authorization.Authorizer)
-	}
+	generic.Authorization.Authorizer = requests
 	if err := mode.admit(ctx, generic); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := config.Audit.ApplyTo(generic); err != nil {
-		return nil, fmt.Errorf("could not set up audit: %w", err)
+		return nil, nil, fmt.Errorf("could not set up audit: %w", err)
 	}
 	if generic.AuditPolicyRuleEvaluator != nil {
 		generic.AuditPolicyRuleEvaluator = withoutBodies{generic.AuditPolicyRuleEvaluator}
 	}
 	if err := describe(generic, config.api); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	generic.BuildHandlerChainFunc = func(apiHandler http.Handler, c *genericapiserver.Config) http.Handler {
 		groups := sets.New(peering.GroupName)
 		return genericapiserver.DefaultBuildHandlerChain(sensitive.WithApplyBodyCheck(apiHandler, groups, c.MaxRequestBodyBytes, c.Serializer), c)
 	}
-	return generic, nil
+	return generic, sight, nil
 }
 
 // withoutBodies caps the audit level at Metadata: bodies hold sensitive values,

@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	restclient "k8s.io/client-go/rest"
@@ -36,7 +37,7 @@ import (
 )
 
 // install makes the library's server and gives it the API groups and hooks.
-func (s *Server) install(ctx context.Context, config CompletedConfig, generic *genericapiserver.Config) error {
+func (s *Server) install(ctx context.Context, config CompletedConfig, generic *genericapiserver.Config, sight authorizer.Authorizer) error {
 	server, err := generic.Complete(s.mode.informers()).New("entente", genericapiserver.NewEmptyDelegate())
 	if err != nil {
 		return fmt.Errorf("could not make the server: %w", err)
@@ -50,7 +51,7 @@ func (s *Server) install(ctx context.Context, config CompletedConfig, generic *g
 	if err := server.AddReadyzChecks(s.mode.checks()...); err != nil {
 		return fmt.Errorf("could not add readiness checks: %w", err)
 	}
-	group, err := peeringGroup(config.api, generic)
+	group, err := peeringGroup(config.api, generic, sight)
 	if err != nil {
 		return err
 	}
@@ -64,16 +65,16 @@ func (s *Server) install(ctx context.Context, config CompletedConfig, generic *g
 	return s.addControllers(ctx, config.api)
 }
 
-// peeringGroup maps the resources of peering.entente.dev to their endpoints. The
-// server's authorizer also decides who sees sensitive fields.
-func peeringGroup(api *API, generic *genericapiserver.Config) (*genericapiserver.APIGroupInfo, error) {
+// peeringGroup maps the resources of peering.entente.dev to their endpoints; sight
+// decides who sees sensitive fields.
+func peeringGroup(api *API, generic *genericapiserver.Config, sight authorizer.Authorizer) (*genericapiserver.APIGroupInfo, error) {
 	group := genericapiserver.NewDefaultAPIGroupInfo(peering.GroupName, api.Scheme, api.ParameterCodec, api.Codecs)
 	group.NegotiatedSerializer = sensitive.NewNegotiatedSerializer(api.Codecs)
 	metrics, err := sensitive.NewMetrics("entente", legacyregistry.Register)
 	if err != nil {
 		return nil, err
 	}
-	clusterPeers, err := clusterpeer.NewStorage(api.Scheme, generic.RESTOptionsGetter, generic.Authorization.Authorizer, metrics)
+	clusterPeers, err := clusterpeer.NewStorage(api.Scheme, generic.RESTOptionsGetter, sight, metrics)
 	if err != nil {
 		return nil, err
 	}

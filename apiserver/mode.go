@@ -44,9 +44,11 @@ type mode interface {
 	keys() encryption.KeyStore
 	// serving completes how to serve: the certificate.
 	serving(options *genericoptions.SecureServingOptions) error
-	// configure decides who users are and how many requests are served at a time,
-	// and returns the authorizer that knows the users' rights.
-	configure(ctx context.Context, generic *genericapiserver.Config) (authorizer.Authorizer, error)
+	// configure decides who users are and how many requests are served at a time.
+	configure(ctx context.Context, generic *genericapiserver.Config) error
+	// rights returns two authorizers that know the users' rights: one for requests, and
+	// one for the sight of sensitive values, which forgets sooner (R3).
+	rights() (requests, sight authorizer.Authorizer, err error)
 	// admit sets the admission plugins; the server's authorizer is set.
 	admit(ctx context.Context, generic *genericapiserver.Config) error
 	// informers follow the host cluster; nil without one.

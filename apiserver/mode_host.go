@@ -108,21 +108,27 @@ func (m *hostMode) serving(options *genericoptions.SecureServingOptions) error {
 	return m.certificate.RegisterMetrics(legacyregistry.CustomRegister)
 }
 
-// configure knows users by what the host cluster vouches for, and asks it for their
-// rights.
-func (m *hostMode) configure(ctx context.Context, generic *genericapiserver.Config) (authorizer.Authorizer, error) {
+// configure knows users by what the host cluster vouches for.
+func (m *hostMode) configure(ctx context.Context, generic *genericapiserver.Config) error {
 	features := *m.config.Features
 	if features.EnablePriorityAndFairness && !m.host.Serves(flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas")) {
 		klog.FromContext(ctx).Info("The host cluster lacks an API: requests are limited by --max-requests-inflight, not by priority and fairness", "lacks", flowcontrolv1.SchemeGroupVersion)
 		features.EnablePriorityAndFairness = false
 	}
 	if err := features.ApplyTo(generic, m.host.Client, m.factory); err != nil {
-		return nil, err
+		return err
 	}
-	if err := m.host.Authenticate(generic, m.header, anonymous()); err != nil {
-		return nil, err
+	return m.host.Authenticate(generic, m.header, anonymous())
+}
+
+func (m *hostMode) rights() (requests, sight authorizer.Authorizer, err error) {
+	if requests, err = m.host.Authorizer(); err != nil {
+		return nil, nil, err
 	}
-	return m.host.Authorizer()
+	if sight, err = m.host.SightAuthorizer(); err != nil {
+		return nil, nil, err
+	}
+	return requests, sight, nil
 }
 
 func (m *hostMode) informers() informers.SharedInformerFactory { return m.factory }

@@ -59,26 +59,31 @@ func (m *standaloneMode) serving(options *genericoptions.SecureServingOptions) e
 // configure knows users by their client certificates and their rights from the
 // manifests. Priority and fairness reads its configuration from a host cluster;
 // without one requests are limited by --max-requests-inflight.
-func (m *standaloneMode) configure(_ context.Context, generic *genericapiserver.Config) (authorizer.Authorizer, error) {
+func (m *standaloneMode) configure(_ context.Context, generic *genericapiserver.Config) error {
 	features := *m.config.Features
 	features.EnablePriorityAndFairness = false
 	if err := features.ApplyTo(generic, nil, nil); err != nil {
-		return nil, err
+		return err
 	}
 	clientCA, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca", m.environment.ClientCAFile)
 	if err != nil {
-		return nil, fmt.Errorf("could not read the client CA: %w", err)
+		return fmt.Errorf("could not read the client CA: %w", err)
 	}
 	factory := authenticatorfactory.DelegatingAuthenticatorConfig{Anonymous: anonymous(), ClientCertificateCAContentProvider: clientCA}
 	generic.Authentication.Authenticator, _, err = factory.New()
 	if err != nil {
-		return nil, fmt.Errorf("could not set up authentication: %w", err)
+		return fmt.Errorf("could not set up authentication: %w", err)
 	}
 	if err := generic.Authentication.ApplyClientCert(clientCA, generic.SecureServing); err != nil {
-		return nil, fmt.Errorf("could not set up authentication: %w", err)
+		return fmt.Errorf("could not set up authentication: %w", err)
 	}
 	generic.RuleResolver = m.environment.Authorizer
-	return m.environment.Authorizer, nil
+	return nil
+}
+
+// rights keeps no answers: the manifests are in memory.
+func (m *standaloneMode) rights() (requests, sight authorizer.Authorizer, err error) {
+	return m.environment.Authorizer, m.environment.Authorizer, nil
 }
 
 // admit admits everything: plugins are configured by objects of a host cluster.

@@ -97,11 +97,11 @@ func New(ctx context.Context, config CompletedConfig) (_ *Server, err error) {
 	if s.encryption, err = newEncryption(ctx, &etcdOptions, s.mode.keys()); err != nil {
 		return nil, err
 	}
-	generic, err := genericConfig(ctx, config, &etcdOptions, s.mode, s.encryption)
+	generic, sight, err := genericConfig(ctx, config, &etcdOptions, s.mode, s.encryption)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.install(ctx, config, generic); err != nil {
+	if err := s.install(ctx, config, generic, sight); err != nil {
 		return nil, err
 	}
 	return s, nil

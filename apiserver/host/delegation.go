@@ -28,11 +28,16 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 )
 
-// How long answers of the host cluster about a token and about a right count.
+// How long answers of the host cluster count.
 const (
-	tokenTTL   = 10 * time.Second
-	allowedTTL = 10 * time.Second
-	deniedTTL  = 10 * time.Second
+	// tokenTTL is for who a token is.
+	tokenTTL = 10 * time.Second
+	// requestTTL is for whether a request may be made, yes or no.
+	requestTTL = 10 * time.Second
+	// sightTTL is for whether sensitive values may be seen, yes or no. With the five
+	// seconds after which an open watch asks again, a right that is lost ends its sight
+	// within ten (R3).
+	sightTTL = 5 * time.Second
 )
 
 // Authenticate makes the server know users by the front proxy's headers and by
@@ -62,12 +67,17 @@ func (h *Host) Authenticate(generic *genericapiserver.Config, header *RequestHea
 	return nil
 }
 
-// Authorizer asks the host cluster what a user may do.
-func (h *Host) Authorizer() (authorizer.Authorizer, error) {
+// Authorizer asks the host cluster whether a request may be made.
+func (h *Host) Authorizer() (authorizer.Authorizer, error) { return h.authorizer(requestTTL) }
+
+// SightAuthorizer asks the host cluster whether sensitive values may be seen.
+func (h *Host) SightAuthorizer() (authorizer.Authorizer, error) { return h.authorizer(sightTTL) }
+
+func (h *Host) authorizer(ttl time.Duration) (authorizer.Authorizer, error) {
 	factory := authorizerfactory.DelegatingAuthorizerConfig{
 		SubjectAccessReviewClient: h.reviews.AuthorizationV1(),
-		AllowCacheTTL:             allowedTTL,
-		DenyCacheTTL:              deniedTTL,
+		AllowCacheTTL:             ttl,
+		DenyCacheTTL:              ttl,
 		WebhookRetryBackoff:       genericoptions.DefaultAuthWebhookRetryBackoff(),
 	}
 	a, err := factory.New()
