@@ -186,15 +186,18 @@ func TestR1OneDecisionARequest(t *testing.T) {
 			for _, n := range []string{"w-1", "w-2"} {
 				s.do(t, harness.Operator, http.MethodPost, "", encode(t, joinPeer(n, s.secret())))
 			}
+			// A user of its own: watches of the same user go by one decision (R3).
+			user := "user of " + what
+			s.AddUser(t, user, operatorRules()...)
 			j.take()
-			w := s.watch(t, harness.Viewer, tt.path)
+			w := s.watch(t, user, tt.path)
 			require.Equal(t, http.StatusOK, w.code)
 			w.until(t, named("", "w-1"))
 			s.do(t, harness.Admin, http.MethodPatch, "w-1", `{"metadata":{"labels":{"r1":`+quote(strings.ReplaceAll(what, " ", "-"))+`}}}`, as(mergePat), revealing()).want(t, 200)
 			w.until(t, func(e event) bool { return e.Type == "MODIFIED" })
 			var mine []string
 			for _, c := range j.take() {
-				if strings.HasPrefix(c, harness.Viewer) {
+				if strings.HasPrefix(c, user+" ") {
 					mine = append(mine, c)
 				}
 			}
@@ -202,7 +205,7 @@ func TestR1OneDecisionARequest(t *testing.T) {
 			require.NotEmpty(t, mine)
 			assert.LessOrEqual(t, len(mine), 2)
 			for _, c := range mine {
-				assert.Equal(t, fmt.Sprintf("viewer watch peering.entente.dev/v1alpha1/clusterpeers %q", tt.name), c)
+				assert.Equal(t, fmt.Sprintf("%s watch peering.entente.dev/v1alpha1/clusterpeers %q", user, tt.name), c)
 			}
 		})
 	}

@@ -29,6 +29,7 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 )
 
 // SubresourceName is the subresource on which RBAC grants the sight of sensitive
@@ -45,6 +46,8 @@ type Decider struct {
 	kind       schema.GroupKind
 	metrics    *Metrics
 	timeout    time.Duration
+	clock      clock.WithTicker
+	renewals   renewals
 }
 
 // NewDecider makes a Decider for the resource of a kind. The version in resource
@@ -59,6 +62,8 @@ func NewDecider(a authorizer.UnconditionalAuthorizer, resource schema.GroupVersi
 		kind:       schema.GroupKind{Group: resource.Group, Kind: kind},
 		metrics:    metrics,
 		timeout:    decisionTimeout,
+		clock:      clock.RealClock{},
+		renewals:   renewals{open: map[string]*renewal{}},
 	}, nil
 }
 
@@ -73,7 +78,7 @@ func (d *Decider) Allowed(ctx context.Context, verb, name string) bool {
 	if err != nil {
 		return d.failed(ctx, verb, err)
 	}
-	if attributes.User.GetName() == user.APIServerUser && !onSubresource(ctx) {
+	if ownClient(ctx, attributes) {
 		return false
 	}
 	decision, err := d.ask(ctx, attributes)
@@ -117,8 +122,15 @@ type answer struct {
 func (d *Decider) ask(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
+	return await(ctx, d.put(ctx, attributes))
+}
+
+// put puts the question to the authorizer. The channel yields its answer, if there
+// is one, and is closed when the authorizer is through.
+func (d *Decider) put(ctx context.Context, attributes authorizer.Attributes) <-chan answer {
 	answers := make(chan answer, 1)
 	go func() {
+		defer close(answers)
 		defer func() {
 			if r := recover(); r != nil {
 				answers <- answer{authorizer.DecisionDeny, errors.New("the authorizer panicked")}
@@ -127,8 +139,15 @@ func (d *Decider) ask(ctx context.Context, attributes authorizer.Attributes) (au
 		decision, _, err := d.authorizer.Authorize(ctx, attributes)
 		answers <- answer{decision, err}
 	}()
+	return answers
+}
+
+func await(ctx context.Context, answers <-chan answer) (authorizer.Decision, error) {
 	select {
-	case a := <-answers:
+	case a, ok := <-answers:
+		if !ok {
+			return authorizer.DecisionDeny, errors.New("the authorizer ended without an answer")
+		}
 		return a.decision, a.err
 	case <-ctx.Done():
 		return authorizer.DecisionDeny, fmt.Errorf("could not ask the authorizer: %w", ctx.Err())
@@ -136,10 +155,24 @@ func (d *Decider) ask(ctx context.Context, attributes authorizer.Attributes) (au
 }
 
 func (d *Decider) failed(ctx context.Context, verb string, err error) bool {
-	klog.FromContext(ctx).Error(err, "Sensitive values are redacted: the right to see them could not be checked", "resource", d.resource.GroupResource(), "verb", verb)
+	d.logFailure(ctx, verb, err)
 	d.metrics.decisionFailed(d.resource.Resource, verb)
-	warning.AddWarning(ctx, "", "sensitive values are left out: the right to see them could not be checked")
+	warnOfFailure(ctx)
 	return false
+}
+
+func (d *Decider) logFailure(ctx context.Context, verb string, err error) {
+	klog.FromContext(ctx).Error(err, "Sensitive values are redacted: the right to see them could not be checked", "resource", d.resource.GroupResource(), "verb", verb)
+}
+
+func warnOfFailure(ctx context.Context) {
+	warning.AddWarning(ctx, "", "sensitive values are left out: the right to see them could not be checked")
+}
+
+// ownClient says whether the caller is the client of the server's own controllers
+// in a place where it sees nothing (R4).
+func ownClient(ctx context.Context, attributes authorizer.Attributes) bool {
+	return attributes.GetUser().GetName() == user.APIServerUser && !onSubresource(ctx)
 }
 
 func onSubresource(ctx context.Context) bool {

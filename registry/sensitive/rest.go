@@ -112,14 +112,16 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 	return r.decider.answer(ctx, "list", listedName(options), out)
 }
 
-// Watch follows the objects that match options.
+// Watch follows the objects that match options. The caller's right is followed as
+// well, for as long as the watch is open (R3).
 func (r *REST) Watch(ctx context.Context, options *metainternalversion.ListOptions) (watch.Interface, error) {
-	allowed := r.decider.Allowed(ctx, "watch", listedName(options))
+	allowed, end := r.decider.follow(ctx, "watch", listedName(options))
 	inner, err := r.store.Watch(ctx, options)
 	if err != nil {
+		end()
 		return nil, err
 	}
-	return newRedactingWatch(inner, func() bool { return allowed }), nil
+	return newRedactingWatch(inner, allowed, end), nil
 }
 
 func listedName(options *metainternalversion.ListOptions) string {

@@ -36,6 +36,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/registry/rest"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -206,6 +207,7 @@ func TestR1WatchAsksOnce(t *testing.T) {
 		for _, caller := range []string{reader, writer} {
 			t.Run(caller+" with selector "+selector, func(t *testing.T) {
 				r := newRegistry(t)
+				r.main.decider.clock = clocktesting.NewFakeClock(time.Now()) // it stands still: nothing is renewed (R3)
 				w, err := r.main.Watch(requestContext(caller, ""), listOptions(selector))
 				require.NoError(t, err)
 				t.Cleanup(w.Stop)

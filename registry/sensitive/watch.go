@@ -31,17 +31,19 @@ import (
 const watchBuffer = 100
 
 // redactingWatch passes on the events of another watch, redacted for as long as
-// reveal says no. reveal is asked for every event and must not block.
+// reveal says no. reveal is asked for every event and must not block; end is called
+// when the watch has ended, whichever way.
 type redactingWatch struct {
 	inner  watch.Interface
 	reveal func() bool
+	end    func()
 	result chan watch.Event
 	done   chan struct{}
 	stop   sync.Once
 }
 
-func newRedactingWatch(inner watch.Interface, reveal func() bool) *redactingWatch {
-	w := &redactingWatch{inner: inner, reveal: reveal, result: make(chan watch.Event, watchBuffer), done: make(chan struct{})}
+func newRedactingWatch(inner watch.Interface, reveal func() bool, end func()) *redactingWatch {
+	w := &redactingWatch{inner: inner, reveal: reveal, end: end, result: make(chan watch.Event, watchBuffer), done: make(chan struct{})}
 	go w.run()
 	return w
 }
@@ -58,6 +60,7 @@ func (w *redactingWatch) ResultChan() <-chan watch.Event { return w.result }
 
 func (w *redactingWatch) run() {
 	defer close(w.result)
+	defer w.end()
 	for event := range w.inner.ResultChan() {
 		if !w.reveal() {
 			event.Object = redactEvent(event.Object)

@@ -88,7 +88,7 @@ func TestR8EncodingsAreShared(t *testing.T) {
 				views[reveal] = true
 				inner := watch.NewFakeWithChanSize(1, false)
 				inner.Add(shared)
-				w := newRedactingWatch(inner, always(reveal))
+				w := newRedactingWatch(inner, always(reveal), func() {})
 				event := receive(t, w)
 				w.Stop()
 				for mediaType, encoder := range encoders {
@@ -192,7 +192,7 @@ func TestR5WatchEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inner := watch.NewFakeWithChanSize(1, false)
 			inner.Action(test.in.Type, test.in.Object)
-			w := newRedactingWatch(inner, always(false))
+			w := newRedactingWatch(inner, always(false), func() {})
 			defer w.Stop()
 			assert.Equal(t, watch.Event{Type: test.in.Type, Object: test.want}, receive(t, w))
 		})
@@ -219,7 +219,7 @@ func TestR5WatchEvents(t *testing.T) {
 func TestR3RevealSwitches(t *testing.T) {
 	var reveal atomic.Bool
 	inner := watch.NewFake() // hands over one event at a time
-	w := newRedactingWatch(inner, reveal.Load)
+	w := newRedactingWatch(inner, reveal.Load, func() {})
 	defer w.Stop()
 	for _, now := range []bool{false, true, false, true, true, false} {
 		reveal.Store(now)
@@ -241,15 +241,15 @@ func TestR8StoppedWatchLeavesNothing(t *testing.T) {
 	}
 	for name, run := range map[string]func(t *testing.T){
 		"idle": func(*testing.T) {
-			newRedactingWatch(watch.NewFake(), always(false)).Stop()
+			newRedactingWatch(watch.NewFake(), always(false), func() {}).Stop()
 		},
 		"stopped twice": func(*testing.T) {
-			w := newRedactingWatch(watch.NewFake(), always(false))
+			w := newRedactingWatch(watch.NewFake(), always(false), func() {})
 			w.Stop()
 			w.Stop()
 		},
 		"stopped by many": func(*testing.T) {
-			w := newRedactingWatch(watch.NewFake(), always(true))
+			w := newRedactingWatch(watch.NewFake(), always(true), func() {})
 			var group sync.WaitGroup
 			for range 10 {
 				group.Go(w.Stop)
@@ -258,7 +258,7 @@ func TestR8StoppedWatchLeavesNothing(t *testing.T) {
 		},
 		"the inner one ended first": func(t *testing.T) {
 			inner := watch.NewFake()
-			w := newRedactingWatch(inner, always(false))
+			w := newRedactingWatch(inner, always(false), func() {})
 			inner.Stop()
 			_, ok := <-w.ResultChan()
 			assert.False(t, ok, "the end is passed on")
@@ -266,7 +266,7 @@ func TestR8StoppedWatchLeavesNothing(t *testing.T) {
 		},
 		"nobody stops it after the inner one ended": func(t *testing.T) {
 			inner := watch.NewFake()
-			w := newRedactingWatch(inner, always(false))
+			w := newRedactingWatch(inner, always(false), func() {})
 			inner.Stop()
 			for range w.ResultChan() {
 				t.Error("an event")
@@ -275,14 +275,14 @@ func TestR8StoppedWatchLeavesNothing(t *testing.T) {
 		"blocked while it sends": func(t *testing.T) {
 			inner := watch.NewFakeWithChanSize(3*watchBuffer, false)
 			fill(inner, 3*watchBuffer)
-			w := newRedactingWatch(inner, always(false))
+			w := newRedactingWatch(inner, always(false), func() {})
 			require.Eventually(t, func() bool { return len(w.result) == watchBuffer }, time.Minute, time.Millisecond)
 			w.Stop()
 		},
 		"blocked, and the inner one ended": func(t *testing.T) {
 			inner := watch.NewFakeWithChanSize(3*watchBuffer, false)
 			fill(inner, 3*watchBuffer)
-			w := newRedactingWatch(inner, always(true))
+			w := newRedactingWatch(inner, always(true), func() {})
 			require.Eventually(t, func() bool { return len(w.result) == watchBuffer }, time.Minute, time.Millisecond)
 			inner.Stop()
 			w.Stop()
@@ -290,7 +290,7 @@ func TestR8StoppedWatchLeavesNothing(t *testing.T) {
 		"while the reader reads": func(t *testing.T) {
 			inner := watch.NewFakeWithChanSize(watchBuffer, false)
 			fill(inner, watchBuffer)
-			w := newRedactingWatch(inner, always(false))
+			w := newRedactingWatch(inner, always(false), func() {})
 			receive(t, w)
 			w.Stop()
 			for range w.ResultChan() { // what is left may be read, and it ends
