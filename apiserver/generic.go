@@ -22,8 +22,6 @@ import (
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/util/sets"
-	auditinternal "k8s.io/apiserver/pkg/apis/audit"
-	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
@@ -73,8 +71,8 @@ func genericConfig(ctx context.Context, config CompletedConfig, etcdOptions *gen
 	if err := config.Audit.ApplyTo(generic); err != nil {
 		return nil, nil, fmt.Errorf("could not set up audit: %w", err)
 	}
-	if generic.AuditPolicyRuleEvaluator != nil {
-		generic.AuditPolicyRuleEvaluator = withoutBodies{generic.AuditPolicyRuleEvaluator}
+	if err := maskAudit(generic, config.api.Scheme); err != nil {
+		return nil, nil, err
 	}
 	if err := describe(generic, config.api); err != nil {
 		return nil, nil, err
@@ -84,18 +82,4 @@ func genericConfig(ctx context.Context, config CompletedConfig, etcdOptions *gen
 		return genericapiserver.DefaultBuildHandlerChain(sensitive.WithApplyBodyCheck(apiHandler, groups, c.MaxRequestBodyBytes, c.Serializer), c)
 	}
 	return generic, sight, nil
-}
-
-// withoutBodies caps the audit level at Metadata: bodies hold sensitive values,
-// and nothing masks them yet.
-type withoutBodies struct {
-	audit.PolicyRuleEvaluator
-}
-
-func (e withoutBodies) EvaluatePolicyRule(attributes authorizer.Attributes) audit.RequestAuditConfig {
-	out := e.PolicyRuleEvaluator.EvaluatePolicyRule(attributes)
-	if auditinternal.LevelMetadata.Less(out.Level) {
-		out.Level = auditinternal.LevelMetadata
-	}
-	return out
 }

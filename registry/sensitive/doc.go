@@ -28,12 +28,14 @@ limitations under the License.
 //
 //   - object.go: the declaration, and what redacting an object is
 //   - decision.go: who may see the values (one authorizer call a request)
+//   - renewal.go: the decisions of open watches, shared and asked for again
 //   - rest.go, subresource.go: the endpoints, what leaves them
 //   - watch.go: watches, with encodings shared between redacted watchers
 //   - write.go: writes, computed on the redacted object, values put back after
 //   - owners.go: managedFields of a value that was put back
 //   - annotations.go: copies of a value in annotations
 //   - errors.go, decoder.go, body.go: errors that would quote a value
+//   - audit.go, auditmask.go: a mask around audit backends
 //   - openapi.go: the marker in the schema
 //   - metrics.go: the counter of decisions that failed
 //

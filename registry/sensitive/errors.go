@@ -132,7 +132,8 @@ var known = []struct {
 	text *regexp.Regexp
 	say  func(match []string) string
 }{
-	{regexp.MustCompile(`(unknown|duplicate) field "([^"]+)"`), func(m []string) string {
+	// Where a quote is not the end, the name holds one, and is none.
+	{regexp.MustCompile(`(unknown|duplicate) field "([^"]+)"(?:$|[\s,;)\]])`), func(m []string) string {
 		return fmt.Sprintf("%s field %q", m[1], safePath(m[2]))
 	}},
 	{regexp.MustCompile(`field "([^"]+)" cannot be an? (string|number|bool|object|array)`), func(m []string) string { return wrongType(m[1], m[2]) }},

@@ -19,6 +19,7 @@ package sensitive
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -397,30 +398,40 @@ func TestR10CausesAreKept(t *testing.T) {
 }
 
 // R15: a secret in the place of a field's name may have dots and slashes in it, as
-// tokens do; a space that is missing after a colon is enough to put it there.
+// tokens do, and quotes; a space that is missing after a colon is enough to put it there.
 func TestR15SecretInThePlaceOfAName(t *testing.T) {
-	const secret = "eyJhbGciOi9.kQ7zWvUt3yXa.LmNoPqRsTuVw/Ab7Cd9Ef1Gh"
 	a := newAPI(t)
 	a.create(t, "creator", newVault("one"))
 	log := captureLogs(t)
-	body := `{"apiVersion":"vault.test/v1","kind":"Vault","metadata":{"name":"one"},"spec":{"key":{"secret:` + secret + `":"x"}}}`
-	for name, c := range map[string]call{
-		"create":          {method: http.MethodPost, contentType: "application/json"},
-		"create in YAML":  {method: http.MethodPost, contentType: "application/yaml"},
-		"update":          {method: http.MethodPut, path: "/one", contentType: "application/json"},
-		"merge patch":     {method: http.MethodPatch, path: "/one", contentType: mergePatch},
-		"strategic patch": {method: http.MethodPatch, path: "/one", contentType: strategicPatch},
-		"apply":           {method: http.MethodPatch, path: "/one", contentType: applyPatch},
+	for kind, secret := range map[string]string{
+		"separators": "eyJhbGciOi9.kQ7zWvUt3yXa.LmNoPqRsTuVw/Ab7Cd9Ef1Gh",
+		"quotes":     `kQ7zWvUt3yXaLmNo"PqRsTuVwAb7Cd9Ef1Gh\"9kQ7zWvUt`,
 	} {
-		for _, validation := range []string{"Strict", "Warn"} {
-			t.Run(name+" "+validation, func(t *testing.T) {
-				log.take()
-				c.user, c.body = writer, body
-				c.path = strings.Split(c.path, "?")[0] + "?fieldManager=me&fieldValidation=" + validation
-				got := a.do(t, c)
-				assertNoCanary(t, got.text(t), secret)
-				assertNoCanary(t, log.take(), secret)
-			})
+		key, err := json.Marshal("secret:" + secret)
+		require.NoError(t, err)
+		if kind == "quotes" {
+			key, err = json.Marshal(secret)
+			require.NoError(t, err)
+		}
+		body := `{"apiVersion":"vault.test/v1","kind":"Vault","metadata":{"name":"one"},"spec":{"key":{` + string(key) + `:"x"}}}`
+		for name, c := range map[string]call{
+			"create":          {method: http.MethodPost, contentType: "application/json"},
+			"create in YAML":  {method: http.MethodPost, contentType: "application/yaml"},
+			"update":          {method: http.MethodPut, path: "/one", contentType: "application/json"},
+			"merge patch":     {method: http.MethodPatch, path: "/one", contentType: mergePatch},
+			"strategic patch": {method: http.MethodPatch, path: "/one", contentType: strategicPatch},
+			"apply":           {method: http.MethodPatch, path: "/one", contentType: applyPatch},
+		} {
+			for _, validation := range []string{"Strict", "Warn"} {
+				t.Run(kind+" "+name+" "+validation, func(t *testing.T) {
+					log.take()
+					c.user, c.body = writer, body
+					c.path = strings.Split(c.path, "?")[0] + "?fieldManager=me&fieldValidation=" + validation
+					got := a.do(t, c)
+					assertNoCanary(t, got.text(t), secret)
+					assertNoCanary(t, log.take(), secret)
+				})
+			}
 		}
 	}
 }
