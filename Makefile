@@ -59,7 +59,7 @@ cluster-down: bin/cluster ## Stop it and remove its folder (CLUSTER=east)
 ##@ Changing it
 
 .PHONY: test
-test: test-unit test-integration test-e2e ## Run every test, with the race detector
+test: test-unit test-integration test-leak test-e2e ## Run every test
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no server
@@ -68,6 +68,10 @@ test-unit: ## Run the tests that need no server
 .PHONY: test-integration
 test-integration: kubectl ## Run the tests with a whole server in process, and real kubectl
 	@hack/test.sh integration
+
+.PHONY: test-leak
+test-leak: kubectl ## Search every byte that leaves a server for sensitive values
+	@hack/test.sh leak
 
 .PHONY: test-e2e
 test-e2e: kube ## Run the tests with real control planes

@@ -2,15 +2,16 @@
 # Copyright 2026 The Entente Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs tests: hack/test.sh unit|integration|e2e|bench. `make test-unit` and so on.
+# Runs tests: hack/test.sh unit|integration|leak|e2e|bench. `make test-unit` and so on.
 # Options for go test come in GO_TEST_FLAGS.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# The packages whose tests start a control plane, those whose tests start a whole
-# server, and all others are unit tests.
+# The packages whose tests start a control plane, the leak suite, those whose tests
+# start a whole server, and all others are unit tests.
 module=$(go list -m)
 e2e="^$module/(hack/cluster|test/(e2e|install|kube))(/|\$)"
+leak="^$module/test/leak(/|\$)"
 integration="^$module/(apiserver|controllers|test)(/|\$)"
 benchmarks="^$module/(registry|test/bench)(/|\$)"
 
@@ -30,14 +31,20 @@ select_packages() {
 read -ra flags <<<"${GO_TEST_FLAGS:-}"
 case ${1:-} in
   unit)
-    select_packages . "$e2e|$integration"
+    select_packages . "$e2e|$leak|$integration"
     echo "Testing ${#packages[@]} packages with the race detector (compiling takes about 8 minutes cold on 2 cores)"
     go test -mod=readonly -race "${flags[@]}" "${packages[@]}"
     ;;
   integration)
-    select_packages "$integration" "$e2e"
+    select_packages "$integration" "$e2e|$leak"
     echo "Testing ${#packages[@]} packages with servers and the race detector (compiling takes about 8 minutes cold on 2 cores)"
     go test -mod=readonly -race -timeout 30m "${flags[@]}" "${packages[@]}"
+    ;;
+  leak)
+    select_packages "$leak"
+    # Without the race detector: the server is compiled apart, without it too, since
+    # this is some ten thousand requests; the integration tests have it.
+    go test -mod=readonly -timeout 30m "${flags[@]}" "${packages[@]}"
     ;;
   e2e)
     select_packages "$e2e"
@@ -52,7 +59,7 @@ case ${1:-} in
       -timeout 30m "${flags[@]}" "${packages[@]}"
     ;;
   *)
-    echo "usage: hack/test.sh unit|integration|e2e|bench" >&2
+    echo "usage: hack/test.sh unit|integration|leak|e2e|bench" >&2
     exit 2
     ;;
 esac
