@@ -31,6 +31,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
@@ -38,6 +39,7 @@ import (
 	"entente.dev/entente/test/conformance"
 	"entente.dev/entente/test/install"
 	"entente.dev/entente/test/kube"
+	"entente.dev/entente/test/leak/search"
 )
 
 // The values that admission must not see. They begin alike, so that one search finds
@@ -248,9 +250,14 @@ spec: {policyName: of-others, validationActions: [Deny], paramRef: {name: none, 
 	}
 	cluster.MustKubectl(t, operator, "", "delete", "cpeer", "--all")
 
+	first, err := search.NewCanary("first value", firstValue)
+	require.NoError(t, err)
+	second, err := search.NewCanary("second value", secondValue)
+	require.NoError(t, err)
+	recorder := &search.Recorder{}
 	for _, path := range []string{"/mutate", "/validate"} {
 		bodies := strings.Join(hook.seen(path), "\n")
-		assert.NotContains(t, bodies, conformance.Canary, path)
+		recorder.Add(path, []byte(bodies))
 		assert.Contains(t, bodies, "omitted", path)
 		for _, operation := range []string{"CREATE", "UPDATE", "DELETE"} {
 			assert.Contains(t, bodies, `"operation":"`+operation+`"`, path)
@@ -259,6 +266,9 @@ spec: {policyName: of-others, validationActions: [Deny], paramRef: {name: none, 
 			assert.Contains(t, bodies, `"subResource":"`+subresource+`"`, path)
 		}
 	}
+	found, err := recorder.Search(first, second)
+	require.NoError(t, err)
+	assert.Empty(t, found)
 	assert.Empty(t, entente.Rights(t).Refused)
 	assertNoComplaint(t, entente)
 }

@@ -86,6 +86,7 @@ func TestBehindAHost(t *testing.T) {
 			"Events":             s.events,
 			"DanglingFlowSchema": s.danglingFlowSchema,
 			"Garbage":            s.garbage,
+			"OpenWatch":          s.openWatch,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
