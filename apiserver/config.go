@@ -46,8 +46,9 @@ type Config struct {
 	Audit         *genericoptions.AuditOptions
 	Features      *genericoptions.FeatureOptions
 
-	// WrapAuthorizer, if set, replaces the authorizer by one of the caller's making
-	// around it. Tests use it to count, delay and refuse.
+	// WrapAuthorizer, if set, replaces each of the two authorizers, that of requests and
+	// that of the sight of sensitive values, by one of the caller's making around it.
+	// Tests use it to count, delay and refuse.
 	WrapAuthorizer func(authorizer.Authorizer) authorizer.Authorizer
 	// WrapTransformers, if set, replaces what encrypts stored values by something of
 	// the caller's making around it. Tests use it to store in the clear.

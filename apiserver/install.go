@@ -140,6 +140,6 @@ func (s *Server) recordEvents(ctx context.Context, api *API) (events.EventRecord
 		cancel()
 		return nil, fmt.Errorf("could not record Events: %w", err)
 	}
-	s.stopEvents = func() { stop(); broadcaster.Shutdown() }
+	s.stopEvents = func() { broadcaster.Shutdown(); stop() }
 	return broadcaster.NewRecorder(api.Scheme, "entente"), nil
 }

@@ -53,10 +53,10 @@ type mode interface {
 	admit(ctx context.Context, generic *genericapiserver.Config) error
 	// informers follow the host cluster; nil without one.
 	informers() informers.SharedInformerFactory
-	// groups are the API groups that are served beside our own.
-	groups(generic *genericapiserver.Config) ([]*genericapiserver.APIGroupInfo, error)
 	// checks say whether the server is ready.
 	checks() []healthz.HealthChecker
+	// groups are the API groups that are served beside our own.
+	groups(generic *genericapiserver.Config) ([]*genericapiserver.APIGroupInfo, error)
 	// events is where Events are recorded; nil: nowhere, they are log lines.
 	events() events.EventSink
 	// run does what is to be done while the server serves and drains, until ctx ends.

@@ -18,10 +18,12 @@ package apiserver
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
@@ -37,9 +39,6 @@ import (
 	"entente.dev/entente/apiserver/host"
 	"entente.dev/entente/apiserver/servingcert"
 )
-
-// servingSecret is the Secret that the replicas share the serving certificate by.
-const servingSecret = "entente-serving-cert"
 
 // informerResync is after what time informers hand everything out again, as in
 // other Kubernetes servers.
@@ -63,6 +62,9 @@ func newHostMode(ctx context.Context, config CompletedConfig) (*hostMode, error)
 	if err := h.Await(ctx, peering.GroupName); err != nil {
 		return nil, err
 	}
+	if err := awaitKeys(ctx, keysInSecret(h)); err != nil {
+		return nil, err
+	}
 	return &hostMode{
 		config:  config,
 		host:    h,
@@ -78,6 +80,23 @@ func (m *hostMode) prepare(ctx context.Context, _ int) (err error) {
 
 func (m *hostMode) keys() encryption.KeyStore {
 	return keysInSecret(m.host)
+}
+
+// awaitKeys waits until the Secret of the key is there and may be read, or ctx ends.
+func awaitKeys(ctx context.Context, keys encryption.KeyStore) error {
+	said := ""
+	err := wait.PollUntilContextCancel(ctx, storeRetryInterval, true, func(ctx context.Context) (bool, error) {
+		_, err := keys.Load(ctx)
+		if err != nil && err.Error() != said && ctx.Err() == nil {
+			said = err.Error()
+			klog.FromContext(ctx).Error(err, "Not ready: waiting for the key of the store")
+		}
+		return err == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("gave up waiting for the key of the store: %w", err)
+	}
+	return nil
 }
 
 // keysInSecret keeps the generated key of the store in the host cluster.
@@ -97,7 +116,6 @@ func (m *hostMode) serving(options *genericoptions.SecureServingOptions) error {
 	var err error
 	m.certificate, err = servingcert.New(m.host.Client.CoreV1().Secrets(m.host.Namespace), servingcert.NewAPIServices(m.host.Dynamic), servingcert.Options{
 		Namespace:   m.host.Namespace,
-		SecretName:  servingSecret,
 		Service:     m.config.Host.ServiceName,
 		APIServices: []string{peeringv1alpha1.SchemeGroupVersion.Version + "." + peering.GroupName},
 	})

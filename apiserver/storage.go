@@ -35,13 +35,17 @@ import (
 type RewriteConfig struct {
 	// DataDir is the data folder of a server that does not run, with the generated
 	// keys, and with the embedded store unless Etcd names servers. It may be empty if
-	// it does and has an encryption configuration; servers may run then.
+	// it does and there is an encryption configuration or a Host; with the former
+	// servers may run.
 	DataDir string
 	// Etcd holds the servers, the prefix and the encryption configuration.
 	Etcd *genericoptions.EtcdOptions
 	// Host says in which cluster the Secret with the generated keys is. Without it they
 	// are in DataDir.
 	Host *HostConfig
+	// ServersAreStopped says that no server uses Etcd's servers. A new key needs that:
+	// one that runs would go on to encrypt with a key that is removed.
+	ServersAreStopped bool
 
 	encryption.RewriteOptions
 }
@@ -52,6 +56,9 @@ type RewriteConfig struct {
 func RewriteStorage(ctx context.Context, config RewriteConfig) (result encryption.RewriteResult, err error) {
 	options := *config.Etcd
 	embedded := len(options.StorageConfig.Transport.ServerList) == 0
+	if config.NewKey && !embedded && !config.ServersAreStopped {
+		return result, errors.New("could not make a new key: a server that uses --etcd-servers would go on to encrypt with the old one, and lose what it stores; stop all of them, and say so by --servers-are-stopped")
+	}
 	var keys encryption.KeyStore
 	if config.DataDir != "" {
 		if embedded {
@@ -59,16 +66,16 @@ func RewriteStorage(ctx context.Context, config RewriteConfig) (result encryptio
 				return result, err
 			}
 		}
-		claim, err := datadir.Acquire(config.DataDir)
-		if err != nil {
+		var claim *datadir.Claim
+		if claim, err = datadir.Acquire(config.DataDir); err != nil {
 			return result, fmt.Errorf("could not use --data-dir %s: %w", config.DataDir, err)
 		}
 		defer func() { err = errors.Join(err, claim.Release()) }()
 		keys = encryption.NewFileStore(config.DataDir)
 		if embedded {
 			// Writing everything anew takes room for a while.
-			store, err := etcd.Start(ctx, etcd.Config{Claim: claim, QuotaBackendBytes: etcd.MaxQuotaBackendBytes})
-			if err != nil {
+			var store *etcd.Server
+			if store, err = etcd.Start(ctx, etcd.Config{Claim: claim, QuotaBackendBytes: etcd.MaxQuotaBackendBytes}); err != nil {
 				return result, err
 			}
 			defer func() { err = errors.Join(err, store.Close()) }()
@@ -135,8 +142,8 @@ func SnapshotStorage(ctx context.Context, dataDir, path string, out io.Writer) (
 		return fmt.Errorf("could not use --data-dir %s: %w", dataDir, err)
 	default:
 		defer func() { err = errors.Join(err, claim.Release()) }()
-		store, err := etcd.Start(ctx, etcd.Config{Claim: claim, QuotaBackendBytes: etcd.MaxQuotaBackendBytes})
-		if err != nil {
+		var store *etcd.Server
+		if store, err = etcd.Start(ctx, etcd.Config{Claim: claim, QuotaBackendBytes: etcd.MaxQuotaBackendBytes}); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, store.Close()) }()

@@ -32,9 +32,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// secrets is a namespace with at most one Secret, whose updates need the current
+// secretAPI is a namespace with at most one Secret, whose updates need the current
 // resourceVersion, as those of a host cluster do.
-type secrets struct {
+type secretAPI struct {
 	t      testing.TB
 	mu     sync.Mutex
 	secret *corev1.Secret
@@ -42,7 +42,7 @@ type secrets struct {
 	meanwhile func()
 }
 
-func (s *secrets) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.Secret, error) {
+func (s *secretAPI) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.Secret, error) {
 	assert.Nil(s.t, klog.FromContext(ctx).GetSink(), "the client could log the keys")
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *secrets) Get(ctx context.Context, name string, _ metav1.GetOptions) (*c
 	return s.secret.DeepCopy(), nil
 }
 
-func (s *secrets) Update(ctx context.Context, secret *corev1.Secret, _ metav1.UpdateOptions) (*corev1.Secret, error) {
+func (s *secretAPI) Update(ctx context.Context, secret *corev1.Secret, _ metav1.UpdateOptions) (*corev1.Secret, error) {
 	assert.Nil(s.t, klog.FromContext(ctx).GetSink(), "the client could log the keys")
 	if meanwhile := s.meanwhile; meanwhile != nil {
 		s.meanwhile = nil
@@ -75,8 +75,8 @@ func (s *secrets) Update(ctx context.Context, secret *corev1.Secret, _ metav1.Up
 	return s.secret.DeepCopy(), nil
 }
 
-func emptySecret(t testing.TB) *secrets {
-	return &secrets{t: t, secret: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: SecretName, Namespace: "entente", ResourceVersion: "1", Labels: map[string]string{"app": "entente"}}}}
+func emptySecret(t testing.TB) *secretAPI {
+	return &secretAPI{t: t, secret: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: SecretName, Namespace: "entente", ResourceVersion: "1", Labels: map[string]string{"app": "entente"}}}}
 }
 
 // R17: both places keep the first key and no other.
@@ -168,7 +168,7 @@ func TestSecretIsOvertaken(t *testing.T) {
 }
 
 func TestSecretFaults(t *testing.T) {
-	client := &secrets{t: t}
+	client := &secretAPI{t: t}
 	_, err := NewSecretStore(client, "entente", SecretName).Load(t.Context())
 	require.ErrorContains(t, err, "the Secret entente/entente-encryption-key is missing; create it empty")
 	assert.True(t, apierrors.IsNotFound(err))

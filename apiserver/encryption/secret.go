@@ -21,11 +21,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/klog/v2"
+
+	"entente.dev/entente/apiserver/secrets"
 )
 
 const (
@@ -37,22 +37,16 @@ const (
 	secretKey = "encryption.json"
 )
 
-// SecretClient reads and writes the Secrets of one namespace.
-type SecretClient interface {
-	Get(ctx context.Context, name string, opts metav1.GetOptions) (*corev1.Secret, error)
-	Update(ctx context.Context, secret *corev1.Secret, opts metav1.UpdateOptions) (*corev1.Secret, error)
-}
-
 type secretStore struct {
-	client    SecretClient
+	client    secrets.Client
 	namespace string
 	name      string
 }
 
 // NewSecretStore keeps the keys in a Secret that exists already. Of several servers
 // that start at once the first one's keys are kept, by its resourceVersion.
-func NewSecretStore(client SecretClient, namespace, name string) KeyStore {
-	return &secretStore{client: client, namespace: namespace, name: name}
+func NewSecretStore(client secrets.Client, namespace, name string) KeyStore {
+	return &secretStore{client: secrets.Guard(client), namespace: namespace, name: name}
 }
 
 func (s *secretStore) Location() string { return "the Secret " + s.namespace + "/" + s.name }
@@ -90,8 +84,7 @@ func (s *secretStore) Update(ctx context.Context, loaded Stored, ring Ring) (Sto
 }
 
 func (s *secretStore) get(ctx context.Context) (*corev1.Secret, Stored, error) {
-	// At high verbosity the client logs what it reads and writes.
-	secret, err := s.client.Get(klog.NewContext(ctx, logr.Discard()), s.name, metav1.GetOptions{})
+	secret, err := s.client.Get(ctx, s.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, Stored{}, fmt.Errorf("could not read the encryption keys: %s is missing; create it empty, as Entente's manifests do (if it held keys once, restore it: without them the stored data cannot be read): %w", s.Location(), err)
 	}
@@ -117,7 +110,7 @@ func (s *secretStore) put(ctx context.Context, secret *corev1.Secret, ring Ring)
 		secret.Data = map[string][]byte{}
 	}
 	secret.Data[secretKey] = data
-	updated, err := s.client.Update(klog.NewContext(ctx, logr.Discard()), secret, metav1.UpdateOptions{})
+	updated, err := s.client.Update(ctx, secret, metav1.UpdateOptions{})
 	if apierrors.IsConflict(err) {
 		return Stored{}, ErrConflict
 	}

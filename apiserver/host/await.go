@@ -52,9 +52,10 @@ type TakenError struct {
 	CustomResourceDefinitions []string
 }
 
+// Error names them, and says what to do.
 func (e *TakenError) Error() string {
 	return fmt.Sprintf("the host cluster has CustomResourceDefinitions of a group that is served here: %s. "+
-		"Their objects would seem gone, and what they own would be collected as garbage; so nothing is registered over them (K4). "+
+		"Their objects would seem gone, and what they own would be collected as garbage; so nothing is registered over them. "+
 		"Back their objects up and delete the definitions first", strings.Join(e.CustomResourceDefinitions, ", "))
 }
 
@@ -133,7 +134,7 @@ func (h *Host) whoAmI(ctx context.Context) (string, error) {
 }
 
 // checkGroups fails with a *TakenError if a group is there by
-// CustomResourceDefinitions. Their names end in the group's.
+// CustomResourceDefinitions.
 func (h *Host) checkGroups(ctx context.Context, username string, groups []string) error {
 	var taken []string
 	options := metav1.ListOptions{Limit: 500}
@@ -146,7 +147,8 @@ func (h *Host) checkGroups(ctx context.Context, username string, groups []string
 			return fmt.Errorf("could not see whether one of the API groups is taken: %w", err)
 		}
 		for _, definition := range page.Items {
-			if slices.ContainsFunc(groups, func(group string) bool { return strings.HasSuffix(definition.Name, "."+group) }) {
+			// The name is PLURAL.GROUP, and no plural has a dot.
+			if _, group, _ := strings.Cut(definition.Name, "."); slices.Contains(groups, group) {
 				taken = append(taken, definition.Name)
 			}
 		}

@@ -169,13 +169,15 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 
 // K4: a group whose CRDs exist is not registered over them, and start-up says so.
 func TestK4_AwaitRefusesAGroupThatIsTaken(t *testing.T) {
-	c := &cluster{definitions: []string{"widgets.example.com", "clusterpeers.peering.entente.dev", "things.notpeering.entente.dev"}}
+	c := &cluster{definitions: []string{"widgets.example.com", "clusterpeers.peering.entente.dev", "things.notpeering.entente.dev", "things.below.peering.entente.dev"}}
 	h := start(t, c, nil)
 	err := h.Await(t.Context(), "peering.entente.dev")
 	taken := &TakenError{}
 	require.ErrorAs(t, err, &taken)
 	require.Equal(t, []string{"clusterpeers.peering.entente.dev"}, taken.CustomResourceDefinitions)
-	c.set(func(c *cluster) { c.definitions = []string{"widgets.example.com", "things.notpeering.entente.dev"} })
+	c.set(func(c *cluster) {
+		c.definitions = []string{"widgets.example.com", "things.notpeering.entente.dev", "things.below.peering.entente.dev"}
+	})
 	require.NoError(t, h.Await(t.Context(), "peering.entente.dev"))
 }
 

@@ -21,7 +21,11 @@ import (
 	"time"
 
 	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/group"
+	"k8s.io/apiserver/pkg/authentication/request/anonymous"
+	"k8s.io/apiserver/pkg/authentication/request/union"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -35,8 +39,8 @@ const (
 	// requestTTL is for whether a request may be made, yes or no.
 	requestTTL = 10 * time.Second
 	// sightTTL is for whether sensitive values may be seen, yes or no. With the five
-	// seconds after which an open watch asks again, a right that is lost ends its sight
-	// within ten (R3).
+	// seconds after which an open watch asks again, and the two that an answer may take,
+	// a right that is lost ends its sight within fifteen (R3).
 	sightTTL = 5 * time.Second
 )
 
@@ -47,24 +51,30 @@ const (
 //
 // The library's own option would exit, or never look again, when the ConfigMap
 // cannot be read, and lets anonymous requests in everywhere.
-func (h *Host) Authenticate(generic *genericapiserver.Config, header *RequestHeader, anonymous *apiserver.AnonymousAuthConfig) error {
+func (h *Host) Authenticate(generic *genericapiserver.Config, header *RequestHeader, anonymousConfig *apiserver.AnonymousAuthConfig) error {
 	factory := authenticatorfactory.DelegatingAuthenticatorConfig{
-		Anonymous:                anonymous,
 		TokenAccessReviewClient:  h.reviews.AuthenticationV1(),
 		TokenAccessReviewTimeout: reviewTimeout,
 		WebhookRetryBackoff:      genericoptions.DefaultAuthWebhookRetryBackoff(),
 		CacheTTL:                 tokenTTL,
-		RequestHeaderConfig:      header.config(),
 	}
-	var err error
-	if generic.Authentication.Authenticator, _, err = factory.New(); err != nil {
+	tokens, _, err := factory.New()
+	if err != nil {
 		return fmt.Errorf("could not set up authentication: %w", err)
 	}
-	generic.Authentication.RequestHeaderConfig = factory.RequestHeaderConfig
+	generic.Authentication.Authenticator = newAuthenticator(header, tokens, anonymousConfig)
+	generic.Authentication.RequestHeaderConfig = header.config()
 	if err := generic.Authentication.ApplyClientCert(header, generic.SecureServing); err != nil {
 		return fmt.Errorf("could not set up authentication: %w", err)
 	}
 	return nil
+}
+
+// newAuthenticator asks one after the other. Who shows credentials that are no good is
+// not anonymous, but refused.
+func newAuthenticator(header *RequestHeader, tokens authenticator.Request, anonymousConfig *apiserver.AnonymousAuthConfig) authenticator.Request {
+	known := union.New(group.NewAuthenticatedGroupAdder(header), tokens)
+	return union.NewFailOnError(known, anonymous.NewAuthenticator(anonymousConfig.Conditions))
 }
 
 // Authorizer asks the host cluster whether a request may be made.

@@ -31,6 +31,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
@@ -50,6 +51,7 @@ const (
 // trust is what a ConfigMap says: whose client certificates vouch for the headers
 // that name a user. It does not change.
 type trust struct {
+	authenticator authenticator.Request
 	bundle        []byte
 	verify        x509.VerifyOptions
 	allowedNames  []string
@@ -73,7 +75,10 @@ type RequestHeader struct {
 	listeners []dynamiccertificates.Listener
 }
 
-var _ dynamiccertificates.CAContentProvider = &RequestHeader{}
+var (
+	_ dynamiccertificates.CAContentProvider = &RequestHeader{}
+	_ authenticator.Request                 = &RequestHeader{}
+)
 
 // NewRequestHeader returns one that knows nothing until Run has read it.
 func (h *Host) NewRequestHeader(ctx context.Context) (*RequestHeader, error) {
@@ -137,7 +142,15 @@ func (r *RequestHeader) AddListener(listener dynamiccertificates.Listener) {
 	r.listeners = append(r.listeners, listener)
 }
 
-// config is the library's form of it.
+// AuthenticateRequest believes, or not, by one ConfigMap as a whole.
+func (r *RequestHeader) AuthenticateRequest(request *http.Request) (*authenticator.Response, bool, error) {
+	if current := r.current(); current != nil {
+		return current.authenticator.AuthenticateRequest(request)
+	}
+	return nil, false, nil
+}
+
+// config says which headers are taken off a request once its user is known.
 func (r *RequestHeader) config() *authenticatorfactory.RequestHeaderConfig {
 	from := func(field func(*trust) []string) headerrequest.StringSliceProvider {
 		return headerrequest.StringSliceProviderFunc(func() []string {
@@ -180,15 +193,21 @@ func (r *RequestHeader) read(ctx context.Context, obj any) {
 // unreadable is told when the ConfigMap cannot be listed or watched. The informer
 // tries again, with a growing pause of at most half a minute.
 func (r *RequestHeader) unreadable(ctx context.Context, _ *cache.Reflector, err error) {
-	if r.current() != nil {
-		return // whether the host answers is the Monitor's business
-	}
 	fault := fmt.Errorf("could not read the ConfigMap %s/%s: %w", authenticationNamespace, authenticationConfigMap, err)
 	if apierrors.IsForbidden(err) {
 		fault = fmt.Errorf("may not read the ConfigMap %s/%s of the host cluster; what is missing: kubectl create rolebinding entente-apiserver-authentication-reader --namespace=%s --role=%s %s",
 			authenticationNamespace, authenticationConfigMap, authenticationNamespace, authenticationRole, r.host.subject())
 	}
-	r.set(ctx, nil, fault)
+	r.lock.Lock()
+	known, before := r.trust != nil, r.fault
+	if !known {
+		r.fault = fault
+	}
+	r.lock.Unlock()
+	// If it was read before, whether the host answers is the Monitor's business.
+	if !known && fault.Error() != before.Error() {
+		klog.FromContext(ctx).Error(fault, "Not ready: no user can be known")
+	}
 }
 
 func (r *RequestHeader) set(ctx context.Context, next *trust, fault error) {
@@ -267,6 +286,12 @@ func parseTrust(data map[string]string) (*trust, error) {
 				namesKey, caKey, clientCAKey)
 		}
 	}
+	list := func(values []string) headerrequest.StringSliceProvider {
+		return headerrequest.StaticStringSlice(values)
+	}
+	t.authenticator = headerrequest.NewDynamicVerifyOptionsSecure(
+		func() (x509.VerifyOptions, bool) { return t.verify, true },
+		list(t.allowedNames), list(t.username), list(t.uid), list(t.group), list(t.extraPrefixes))
 	return t, nil
 }
 

@@ -41,7 +41,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/apis/apiserver"
-	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 )
@@ -165,12 +165,8 @@ func TestRequestHeaderIsFollowedLive(t *testing.T) {
 	told := &listener{}
 	header.AddListener(told)
 
-	factory := authenticatorfactory.DelegatingAuthenticatorConfig{
-		Anonymous:           &apiserver.AnonymousAuthConfig{Enabled: true, Conditions: []apiserver.AnonymousAuthCondition{{Path: "/readyz"}}},
-		RequestHeaderConfig: header.config(),
-	}
-	authenticator, _, err := factory.New()
-	require.NoError(t, err)
+	nobody := authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) { return nil, false, nil })
+	whole := newAuthenticator(header, nobody, &apiserver.AnonymousAuthConfig{Conditions: []apiserver.AnonymousAuthCondition{{Path: "/readyz"}}})
 	// as returns the user that a request with a certificate and headers is taken for.
 	as := func(certificate *x509.Certificate, path string) string {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://entente"+path, nil)
@@ -179,7 +175,7 @@ func TestRequestHeaderIsFollowedLive(t *testing.T) {
 		if certificate != nil {
 			r.TLS.PeerCertificates = []*x509.Certificate{certificate}
 		}
-		response, ok, _ := authenticator.AuthenticateRequest(r)
+		response, ok, _ := whole.AuthenticateRequest(r)
 		if !ok {
 			return ""
 		}

@@ -112,7 +112,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	addExcept(sections.FlagSet("generic"), o.ServerRun.AddUniversalFlags,
 		"emulated-version", "min-compatibility-version", "feature-gates", "emulation-forward-compatible", "runtime-config-emulation-forward-compatible")
 	AddEtcdFlags(o.Etcd, sections.FlagSet("etcd"))
-	o.SecureServing.AddFlags(sections.FlagSet("secure serving"))
+	addExcept(sections.FlagSet("secure serving"), o.SecureServing.AddFlags, "cert-dir")
 	o.Audit.AddFlags(sections.FlagSet("auditing"))
 	o.Features.AddFlags(sections.FlagSet("features"))
 	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))

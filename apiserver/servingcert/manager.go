@@ -31,6 +31,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/klog/v2"
+
+	"entente.dev/entente/apiserver/secrets"
 )
 
 const (
@@ -50,7 +52,7 @@ const (
 // SecureServingOptions.ServerCert.GeneratedCert, which also runs it, and a check for
 // readiness.
 type Manager struct {
-	secrets     Secrets
+	secrets     secrets.Client
 	apiServices APIServices
 	options     Options
 
@@ -70,7 +72,7 @@ type Manager struct {
 }
 
 // New returns a Manager that serves a provisional certificate until it has run.
-func New(secrets Secrets, apiServices APIServices, options Options) (*Manager, error) {
+func New(client secrets.Client, apiServices APIServices, options Options) (*Manager, error) {
 	options = options.complete()
 	if err := options.validate(); err != nil {
 		return nil, fmt.Errorf("could not keep a serving certificate: %w", err)
@@ -79,14 +81,14 @@ func New(secrets Secrets, apiServices APIServices, options Options) (*Manager, e
 	if err != nil {
 		return nil, fmt.Errorf("could not make a provisional serving certificate: %w", err)
 	}
-	m := &Manager{secrets: secrets, apiServices: apiServices, options: options}
+	m := &Manager{secrets: secrets.Guard(client), apiServices: apiServices, options: options}
 	m.inUse.Store(provisional)
 	m.setUnready(fmt.Errorf("%s has not been read yet", m.secretName()))
 	return m, nil
 }
 
 // RunOnce looks once at the Secret and the APIServices and does the next step. It
-// waits for the API no longer than a few seconds.
+// waits for the API no longer than lookTimeout.
 func (m *Manager) RunOnce(ctx context.Context) error {
 	_, err := m.look(ctx)
 	return err

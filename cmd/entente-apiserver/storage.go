@@ -87,6 +87,8 @@ or --in-cluster leads to it. All servers that use it must be stopped.`,
 	flags.StringVar(&keys.Namespace, "namespace", "", "Namespace of that Secret. Default: that of the pod, or "+host.DefaultNamespace+" outside of one.")
 	flags.BoolVar(&config.NewKey, "new-key", false,
 		"Make a new generated key first, and remove all older ones when nothing is encrypted with them any more.")
+	flags.BoolVar(&config.ServersAreStopped, "servers-are-stopped", false,
+		"No server uses --etcd-servers. Needed for --new-key with these.")
 	flags.BoolVar(&config.ToGeneratedKey, "to-generated-key", false,
 		"Go back from --encryption-provider-config, which is still read with, to the generated key.")
 	flags.BoolVar(&config.AcceptClear, "accept-clear", false,

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -43,6 +44,20 @@ func (c cluster) log() string { return filepath.Join(c.folder(), "logs", "cluste
 
 // ready is written when the cluster is up; it is what there is to tell people.
 func (c cluster) ready() string { return filepath.Join(c.folder(), "ready") }
+
+// remove removes the folder, if it is a cluster's: others may have theirs beside it.
+func (c cluster) remove() error {
+	if _, err := os.Stat(c.folder()); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if _, err := os.Stat(c.marker()); err != nil {
+		return fmt.Errorf("%s is not the folder of a cluster; choose another name", c.folder())
+	}
+	return os.RemoveAll(c.folder())
+}
+
+// marker is a file that only the folder of a cluster has.
+func (c cluster) marker() string { return filepath.Join(c.folder(), ".cluster") }
 
 // lockSuffix marks the files that say whether a cluster runs: it does while the
 // file is locked. It is beside the folder, which comes and goes.

@@ -257,3 +257,16 @@ func TestUpFails(t *testing.T) {
 		}
 	})
 }
+
+// What is not the folder of a cluster, as the data of `make run` beside it, is not
+// removed in its name.
+func TestOtherFoldersAreLeftAlone(t *testing.T) {
+	c := cluster{settings: settings{root: t.TempDir()}, name: "entente"}
+	require.NoError(t, c.remove(), "nothing is there")
+	require.NoError(t, os.MkdirAll(c.folder(), 0o700))
+	require.ErrorContains(t, c.remove(), "is not the folder of a cluster")
+	require.DirExists(t, c.folder())
+	require.NoError(t, os.WriteFile(c.marker(), nil, 0o600))
+	require.NoError(t, c.remove())
+	require.NoDirExists(t, c.folder())
+}

@@ -50,8 +50,9 @@ func (c cluster) down(ctx context.Context) error {
 		fmt.Printf("Cluster %s does not run; what may be left in %s is removed.\n", c.name, c.folder())
 	}
 	defer lock.Close()
-	if err := os.RemoveAll(c.folder()); err != nil {
-		return fmt.Errorf("could not remove what is left of cluster %s: %w", c.name, err)
+	if err := c.remove(); err != nil {
+		err = fmt.Errorf("could not remove what is left of cluster %s: %w", c.name, err)
+		return errors.Join(err, os.Remove(c.lockFile()))
 	}
 	return os.Remove(c.lockFile())
 }

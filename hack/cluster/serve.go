@@ -46,7 +46,7 @@ func users() map[string]string {
 // serve runs the cluster until ctx is done.
 func (c cluster) serve(ctx context.Context) error {
 	lock := os.NewFile(lockFD, c.lockFile())
-	if lock == nil {
+	if lock == nil || !current(lock, c.lockFile()) {
 		return errors.New("this command is for `cluster up` to start")
 	}
 	// Nothing that is started here may keep it.

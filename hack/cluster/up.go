@@ -72,10 +72,13 @@ func (c cluster) alreadyUp() error {
 // startSupervisor starts the supervisor and waits until the cluster is up.
 func (c cluster) startSupervisor(ctx context.Context, lock *os.File) error {
 	// What is there is left from one that was killed, or that did not come up.
-	if err := os.RemoveAll(c.folder()); err != nil {
+	if err := c.remove(); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(c.log()), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.marker(), nil, 0o600); err != nil {
 		return err
 	}
 	log, err := os.OpenFile(c.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

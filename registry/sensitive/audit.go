@@ -159,6 +159,10 @@ func blank(event *auditinternal.Event) {
 		event.ResponseObject = omittedBody()
 	}
 	event.ResponseStatus = maskStatus(event.ResponseStatus, nil)
+	// The authorizer's are made of the request line and of who asks; admission plugins
+	// have seen the body.
+	event.Annotations = maps.Clone(event.Annotations)
+	maps.DeleteFunc(event.Annotations, func(key, _ string) bool { return !strings.HasPrefix(key, "authorization.k8s.io/") })
 }
 
 // omittedBody stands in the place of a body that is replaced as a whole.

@@ -21,8 +21,20 @@ limitations under the License.
 //
 // A kind takes part by naming its sensitive fields (type [Object]) and by
 // serving its generic store through [NewREST] and [NewSubresource]. The package
-// knows no kind, and depends on nothing but the Kubernetes libraries: any
-// aggregated API server may use it.
+// knows no kind, and depends on nothing but the Kubernetes libraries and what they
+// depend on: any aggregated API server may use it. What a server has to do is this:
+//
+//   - the internal type implements [Object]; its strategies append what [Validate]
+//     says to their own validation
+//   - [NewREST] is the main resource, [NewSubresource] are /status and /sensitive,
+//     all with one [NewDecider]
+//   - [MarkOpenAPI] marks the fields in the schema
+//   - [NewNegotiatedSerializer] is the serializer of the API group, and
+//     [WithApplyBodyCheck] the innermost handler: errors quote no body
+//   - [NewAuditBackend] is the outermost audit backend
+//
+// The program in the folder example is such a server; docs/kernel.md says it step by
+// step, with what to check and what the kernel does not do.
 //
 // How it works, one file a concern:
 //

@@ -207,6 +207,11 @@ const bodyLimit = 64 * 1024
 
 func newAPI(t *testing.T) *api {
 	t.Helper()
+	return newAPIWith(t, NewNegotiatedSerializer(vaultCodecs))
+}
+
+func newAPIWith(t *testing.T, serializer runtime.NegotiatedSerializer) *api {
+	t.Helper()
 	r := newRegistry(t)
 	config := genericapiserver.NewConfig(vaultCodecs)
 	config.ExternalAddress = "localhost:443"
@@ -230,7 +235,7 @@ func newAPI(t *testing.T) *api {
 	require.NoError(t, err)
 	t.Cleanup(generic.Destroy)
 	group := genericapiserver.NewDefaultAPIGroupInfo(vaultGV.Group, vaultScheme, runtime.NewParameterCodec(vaultScheme), vaultCodecs)
-	group.NegotiatedSerializer = NewNegotiatedSerializer(vaultCodecs)
+	group.NegotiatedSerializer = serializer
 	group.VersionedResourcesStorageMap["v1"] = map[string]rest.Storage{
 		"vaults": r.main, "vaults/status": r.status, "vaults/sensitive": r.sensitive,
 	}

@@ -72,6 +72,7 @@ func TestLife(t *testing.T) {
 		{"missing ClusterRoleBinding to delegate", (*life).missingDelegation},
 		{"APIService that leads elsewhere", (*life).apiServiceElsewhere},
 		{"Secret of the serving certificate deleted", (*life).servingSecretDeleted},
+		{"R17 Secret of the key deleted", (*life).keySecretDeleted},
 		{"request-header CA rotated under load", (*life).requestHeaderCARotated},
 		{"R2 host away later", (*life).hostAwayLater},
 		{"uninstalled", (*life).uninstalled},
@@ -271,6 +272,23 @@ func (l *life) servingSecretDeleted(t *testing.T) {
 	l.awaitReadyz(t, http.StatusInternalServerError)
 	l.cluster.MustKubectl(t, kube.Admin, "", "create", "secret", "generic", "-n", install.Namespace, "entente-serving-cert")
 	l.entente.WaitServed(t)
+}
+
+// R17: without the Secret of the key it waits, and makes no key; it goes on with the
+// one that comes back.
+func (l *life) keySecretDeleted(t *testing.T) {
+	read := func() string {
+		return l.cluster.MustKubectl(t, kube.Admin, "", "get", "secret", "-n", install.Namespace, "entente-encryption-key", "-o", "jsonpath={.data}")
+	}
+	saved, before := l.cluster.MustKubectl(t, kube.Admin, "", "get", "secret", "-n", install.Namespace, "entente-encryption-key", "-o", "yaml"), read()
+	l.cluster.MustKubectl(t, kube.Admin, "", "delete", "secret", "-n", install.Namespace, "entente-encryption-key")
+	l.begin(t)
+	l.says(t, `waiting for the key of the store.*entente-encryption-key`)
+	status, body := l.direct(t.Context(), t, "/livez", "")
+	assert.Zerof(t, status, "it listens: %s", body)
+	l.cluster.MustKubectl(t, kube.Admin, saved, "create", "-f", "-")
+	l.entente.WaitServed(t)
+	assert.Equal(t, before, read())
 }
 
 // A rotation of the front proxy's CA, as kube-apiserver makes it live, is followed

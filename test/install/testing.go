@@ -19,6 +19,7 @@ package install
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"entente.dev/entente/apis/generated/clientset/versioned"
@@ -48,7 +49,7 @@ func Prepare(t testing.TB, cluster *kube.Cluster, flags ...string) *Installed {
 	e, err := New(t.Context(), cluster.ControlPlane, Options{Flags: flags})
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		require.NoError(t, e.Stop())
+		assert.NoError(t, e.Stop())
 		if p := e.Process(); p != nil && t.Failed() {
 			t.Logf("the end of the log of Entente in %s:\n%s", cluster.Name, p.Tail())
 		}

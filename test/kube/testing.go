@@ -25,6 +25,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -97,7 +98,7 @@ func newCluster(t testing.TB, opts ...Option) *Cluster {
 	c, err := New(options)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		require.NoError(t, c.Stop())
+		assert.NoError(t, c.Stop())
 		if t.Failed() {
 			t.Logf("control plane %s:\n%s", c.Name, c.Logs())
 			keepLogs(t, c)
