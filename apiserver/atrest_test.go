@@ -459,6 +459,10 @@ func TestR17StorageRewriteBesideAServer(t *testing.T) {
 		assert.NotZero(t, result.Code)
 		assert.Contains(t, result.Stderr, "--data-dir is needed")
 	}
+	// A server that runs would go on to encrypt with a key that is removed.
+	result = harness.RunBinary(t, "storage", "rewrite", "--etcd-servers", external.Endpoint, "--data-dir", t.TempDir(), "--new-key")
+	assert.NotZero(t, result.Code)
+	assert.Contains(t, result.Stderr, "--servers-are-stopped")
 }
 
 // R17: data that was written without encryption is refused until somebody says that

@@ -56,8 +56,8 @@ type RewriteConfig struct {
 func RewriteStorage(ctx context.Context, config RewriteConfig) (result encryption.RewriteResult, err error) {
 	options := *config.Etcd
 	embedded := len(options.StorageConfig.Transport.ServerList) == 0
-	if config.NewKey && !embedded && !config.ServersAreStopped {
-		return result, errors.New("could not make a new key: a server that uses --etcd-servers would go on to encrypt with the old one, and lose what it stores; stop all of them, and say so by --servers-are-stopped")
+	if err := config.check(embedded); err != nil {
+		return result, err
 	}
 	var keys encryption.KeyStore
 	if config.DataDir != "" {
@@ -81,10 +81,6 @@ func RewriteStorage(ctx context.Context, config RewriteConfig) (result encryptio
 			defer func() { err = errors.Join(err, store.Close()) }()
 			options.StorageConfig.Transport.ServerList = []string{store.Endpoint()}
 		}
-	} else if embedded {
-		return result, errors.New("could not rewrite: --data-dir is needed, or --etcd-servers")
-	} else if config.Host == nil && (options.EncryptionProviderConfigFilepath == "" || config.NewKey || config.ToGeneratedKey) {
-		return result, errors.New("could not rewrite: --data-dir is needed, or --kubeconfig or --in-cluster, for the generated keys")
 	}
 	if config.Host != nil {
 		h, err := host.New(host.Config{Kubeconfig: config.Host.Kubeconfig, Namespace: config.Host.Namespace})
@@ -103,6 +99,20 @@ func RewriteStorage(ctx context.Context, config RewriteConfig) (result encryptio
 		err = forget(ctx, client, embedded)
 	}
 	return result, err
+}
+
+// check says what is missing, or too dangerous.
+func (c RewriteConfig) check(embedded bool) error {
+	generated := c.Etcd.EncryptionProviderConfigFilepath == "" || c.NewKey || c.ToGeneratedKey
+	switch {
+	case c.DataDir == "" && embedded:
+		return errors.New("could not rewrite: --data-dir is needed, or --etcd-servers")
+	case c.DataDir == "" && c.Host == nil && generated:
+		return errors.New("could not rewrite: --data-dir is needed, or --kubeconfig or --in-cluster, for the generated keys")
+	case c.NewKey && !embedded && !c.ServersAreStopped:
+		return errors.New("could not make a new key: a server that uses --etcd-servers would go on to encrypt with the old one, and lose what it stores; stop all of them, and say so by --servers-are-stopped")
+	}
+	return nil
 }
 
 // forget removes old revisions from the database: their key may be gone, and
