@@ -66,6 +66,7 @@ var around = []bad{
 	{what: "a time is the value", body: `{"metadata":{"name":"NAME","creationTimestamp":CANARY},"spec":{"type":"Join","join":{"connectionString":CANARY}}}`},
 	{what: "managedFields are the value", body: `{"metadata":{"name":"NAME","managedFields":CANARY},"spec":{"type":"Join","join":{"connectionString":CANARY}}}`},
 	{what: "a generation is the value", body: `{"metadata":{"name":"NAME","generation":CANARY},"spec":{"type":"Join","join":{"connectionString":CANARY}}}`},
+	{what: "a resourceVersion is the value", body: `{"metadata":{"name":"NAME","resourceVersion":CANARY},"spec":{"type":"Join","join":{"connectionString":CANARY}}}`},
 	{what: "metadata is the value", body: `{"metadata":CANARY,"spec":{"type":"Join","join":{"connectionString":CANARY}}}`},
 	{what: "the kind is the value", body: `{"kind":CANARY,"spec":{"type":"Join","join":{"connectionString":CANARY}}}`},
 	{what: "the version is the value", body: `{"apiVersion":CANARY,"spec":{"type":"Join","join":{"connectionString":CANARY}}}`},
@@ -450,4 +451,24 @@ func TestR15FieldValidation(t *testing.T) {
 		a.want(t, http.StatusUnprocessableEntity)
 		assert.Equal(t, []string{"spec.join.connectionString"}, a.causes(t))
 	})
+}
+
+// R15: who may compute with a value on /sensitive copies it to where the store would
+// quote and log it. The answer names the path, and is the client's fault.
+func TestR15CopyToResourceVersion(t *testing.T) {
+	const canary = "canary-of-the-version-4be1"
+	s := harness.Start(t)
+	s.MustKubectl(t, harness.Admin, "apiVersion: peering.entente.dev/v1alpha1\nkind: ClusterPeer\nmetadata: {name: east}\nspec: {type: Join, join: {connectionString: "+canary+"}}\n", "create", "-f", "-")
+	for _, op := range []string{"copy", "move"} {
+		result := s.Kubectl(t, harness.Admin, "", "patch", "cpeer", "east", "--subresource=sensitive", "--type=json", "-p",
+			`[{"op":"`+op+`","from":"/spec/join/connectionString","path":"/metadata/resourceVersion"}]`)
+		assert.NotZero(t, result.Code)
+		assert.Contains(t, result.Stderr, "metadata.resourceVersion")
+		assert.NotContains(t, result.Output(), canary)
+	}
+	// A UID is compared before the write is computed.
+	result := s.Kubectl(t, harness.Admin, "apiVersion: peering.entente.dev/v1alpha1\nkind: ClusterPeer\nmetadata: {name: east, uid: "+canary+"}\nspec: {type: Join, join: {connectionString: "+canary+"}}\n", "replace", "-f", "-")
+	assert.NotZero(t, result.Code)
+	assert.Contains(t, result.Stderr, "Precondition failed: the UID is not that of the object")
+	assert.NotContains(t, result.Output(), canary)
 }

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -80,13 +81,23 @@ func (h *Host) Await(ctx context.Context, groups ...string) error {
 		}
 		if text := err.Error(); text != said {
 			said = text
-			log.Error(err, "Not ready: waiting for the host cluster", "server", h.config.Host)
+			log.Error(err, "Not ready: waiting for the host cluster", "server", withoutUserinfo(h.config.Host))
 		}
 		select {
 		case <-ctx.Done():
 		case <-h.clock.After(retryInterval):
 		}
 	}
+}
+
+// withoutUserinfo is an address for the log.
+func withoutUserinfo(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return "(not a URL)"
+	}
+	parsed.User = nil
+	return parsed.String()
 }
 
 // Serves says whether the host cluster had a resource when the server started. It

@@ -75,3 +75,10 @@ func TestNewNamesTheFaultOfAKubeconfigAndQuotesNothing(t *testing.T) {
 		assert.Equal(t, "other", h.Namespace)
 	})
 }
+
+// R15: no password from a server's address gets into the log.
+func TestR15AddressWithoutUserinfo(t *testing.T) {
+	assert.Equal(t, "https://host:6443/path", withoutUserinfo("https://user:password@host:6443/path"))
+	assert.Equal(t, "https://host", withoutUserinfo("https://host"))
+	assert.NotContains(t, withoutUserinfo("https://user:password@host:port"), "password")
+}

@@ -26,6 +26,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -276,6 +277,9 @@ func parseTrust(data map[string]string) (*trust, error) {
 	if len(t.username) == 0 {
 		return nil, fmt.Errorf("%s is empty", usernameKey)
 	}
+	if slices.Contains(t.allowedNames, "") {
+		return nil, fmt.Errorf("%s has an empty name: a client certificate without one would pass for a front proxy's", namesKey)
+	}
 	if len(t.allowedNames) == 0 {
 		shared, err := shareAuthority(authorities, []byte(data[clientCAKey]))
 		if err != nil {
@@ -295,8 +299,8 @@ func parseTrust(data map[string]string) (*trust, error) {
 	return t, nil
 }
 
-// shareAuthority says whether a CA of front proxies signs clients as well: the same
-// key, under whatever name.
+// shareAuthority says whether a CA of front proxies signs clients as well: it is one of
+// theirs, under whatever name, or has signed one of theirs, by whatever way.
 func shareAuthority(frontProxy []*x509.Certificate, clientBundle []byte) (bool, error) {
 	if len(clientBundle) == 0 {
 		return false, nil
@@ -305,11 +309,24 @@ func shareAuthority(frontProxy []*x509.Certificate, clientBundle []byte) (bool, 
 	if err != nil {
 		return false, errors.New("holds no certificate")
 	}
+	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
 	for _, authority := range frontProxy {
-		for _, client := range clients {
+		roots.AddCert(authority)
+		intermediates.AddCert(authority)
+	}
+	for _, client := range clients {
+		intermediates.AddCert(client)
+	}
+	for _, client := range clients {
+		for _, authority := range frontProxy {
 			if bytes.Equal(authority.RawSubjectPublicKeyInfo, client.RawSubjectPublicKeyInfo) {
 				return true, nil
 			}
+		}
+		// Whether it is valid now does not matter: it may be another time.
+		options := x509.VerifyOptions{Roots: roots, Intermediates: intermediates, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}, CurrentTime: client.NotBefore.Add(time.Second)}
+		if _, err := client.Verify(options); err == nil {
+			return true, nil
 		}
 	}
 	return false, nil

@@ -67,6 +67,22 @@ func newAuthority(t *testing.T, name string) authority {
 	return authority{certificate: certificate, key: key, pem: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))}
 }
 
+// signed is an authority that another has signed.
+func (a authority) signed(t *testing.T, name string) authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(3), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	require.NoError(t, err)
+	certificate, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	return authority{certificate: certificate, key: key, pem: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))}
+}
+
 func (a authority) client(t *testing.T, name string) *x509.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -103,6 +119,7 @@ func published(frontProxy, client string, change func(map[string]string)) map[st
 // also signs clients; and whatever else would let anybody be anybody.
 func TestParseTrust(t *testing.T) {
 	front, clients := newAuthority(t, "front"), newAuthority(t, "clients")
+	below := clients.signed(t, "below")
 	noNames := func(data map[string]string) { data["requestheader-allowed-names"] = "[]" }
 	tests := []struct {
 		name string
@@ -116,6 +133,10 @@ func TestParseTrust(t *testing.T) {
 		{"any name, one CA", published(clients.pem, clients.pem, noNames), "share a CA"},
 		{"names left out, one CA", published(clients.pem, clients.pem, func(d map[string]string) { delete(d, "requestheader-allowed-names") }), "share a CA"},
 		{"any name, one CA among several", published(front.pem+clients.pem, newAuthority(t, "other").pem+clients.pem, noNames), "share a CA"},
+		{"any name, clients by a CA that the front proxy's has signed", published(clients.pem, below.pem, noNames), "share a CA"},
+		{"any name, clients by a CA that has signed the front proxy's", published(below.pem, clients.pem, noNames), ""},
+		{"an empty name", published(clients.pem, clients.pem, func(d map[string]string) { d["requestheader-allowed-names"] = `[""]` }), "empty name"},
+		{"an empty name among others", published(front.pem, clients.pem, func(d map[string]string) { d["requestheader-allowed-names"] = `["front",""]` }), "empty name"},
 		{"any name, client CA not readable", published(front.pem, "garbage", noNames), "client-ca-file"},
 		{"named, one CA", published(clients.pem, clients.pem, nil), ""},
 		{"no CA", published("", clients.pem, nil), "aggregation is not set up"},

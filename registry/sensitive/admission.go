@@ -59,6 +59,9 @@ func (r *redactedAdmission) Admit(ctx context.Context, a admission.Attributes, o
 	if !ok {
 		return mutating.Admit(ctx, redactAttributes(ctx, a, a.GetObject()), o)
 	}
+	if old, ok := a.GetOldObject().(Object); ok && a.GetSubresource() == SubresourceName {
+		return mutating.Admit(ctx, redactAttributes(ctx, a, sensitiveView(ctx, obj, old)), o)
+	}
 	view := admissionView(ctx, obj)
 	if err := mutating.Admit(ctx, redactAttributes(ctx, a, view), o); err != nil {
 		return err
@@ -87,6 +90,23 @@ func admissionView(ctx context.Context, obj Object) Object {
 	view := obj.DeepCopyObject().(Object)
 	scrubAnnotations(ctx, view, submittedValues(view))
 	redactOwned(view)
+	return view
+}
+
+// sensitiveView is what comes of a write on /sensitive: the old object, with other
+// sensitive values. Whatever else was written there is ignored later on, and may be made
+// of values; and so is what plugins change.
+func sensitiveView(ctx context.Context, obj, old Object) Object {
+	view := admissionView(ctx, old)
+	for i := range Fields(obj) {
+		_, place := view.SensitiveField(i, false)
+		switch {
+		case get(obj, i) != "":
+			set(view, i, Placeholder)
+		case place != nil:
+			set(view, i, "")
+		}
+	}
 	return view
 }
 

@@ -167,3 +167,26 @@ func TestAdmissionPassesTheRestThrough(t *testing.T) {
 	require.Error(t, a.AddAnnotation("example.com/seen", "no"), "the annotation is not on the request itself")
 	require.NoError(t, wrapped.(admission.MutationInterface).Admit(t.Context(), request(admission.Delete, nil, nil), nil))
 }
+
+// R13: on /sensitive a patch is computed on the values for who may see them; what it
+// copies elsewhere is ignored later on, and plugins never see it.
+func TestR13_CopiesOnSensitiveAreNotSeen(t *testing.T) {
+	p := &plugin{mutate: func(a admission.Attributes) error {
+		vault := a.GetObject().(*Vault)
+		assertNoCanary(t, vault.Spec.Label+vault.Labels["copy"]+vault.Name)
+		assert.Equal(t, "label of old", vault.Spec.Label)
+		assert.Equal(t, Placeholder, vault.Spec.Key.Secret)
+		assert.Empty(t, vault.Spec.Door.Lock.Code, "a value that is removed")
+		vault.Spec.Label = "of the plugin"
+		return nil
+	}}
+	obj, old := newVault("old"), newVault("old")
+	obj.Spec.Label, obj.Labels = keyCanary, map[string]string{"copy": keyCanary}
+	obj.Spec.Key.Secret, obj.Spec.Door.Lock.Code = keyCanary+"-new", ""
+	want := obj.DeepCopyObject()
+	a := admission.NewAttributesRecord(obj, old, schema.GroupVersionKind{Group: "test", Version: "v1", Kind: "Vault"}, "", "old",
+		schema.GroupVersionResource{Group: "test", Version: "v1", Resource: "vaults"}, SubresourceName, admission.Update, nil, false, &user.DefaultInfo{Name: "admin"})
+	require.NoError(t, NewAdmission(p).(admission.MutationInterface).Admit(t.Context(), a, nil))
+	assertNoCanary(t, p.seen)
+	assert.Equal(t, want, obj, "the write itself")
+}

@@ -244,6 +244,7 @@ func (m *masker) operations(operations []any) any {
 		path      string
 	}
 	var all []written
+	carries := m.carries(operations)
 	for i, node := range operations {
 		operation, ok := node.(map[string]any)
 		if !ok {
@@ -261,7 +262,7 @@ func (m *masker) operations(operations []any) any {
 					operation[key] = omit(value)
 				}
 			case "value":
-				if !known {
+				if !known || carries {
 					m.collect(value) // perhaps below a sensitive field
 					operation[key] = omit(value)
 					continue
@@ -281,6 +282,32 @@ func (m *masker) operations(operations []any) any {
 		}
 	}
 	return operations
+}
+
+// carries says whether some operation may move or copy to a sensitive path, or above
+// or below one: any value of the patch may end there, by whatever way, so that all of
+// them are replaced.
+func (m *masker) carries(operations []any) bool {
+	return slices.ContainsFunc(operations, func(node any) bool {
+		operation, ok := node.(map[string]any)
+		if !ok || operation["op"] != "move" && operation["op"] != "copy" {
+			return false
+		}
+		pointer, ok := operation["path"].(string)
+		if !ok {
+			return true
+		}
+		at, rest := m.find(pointer)
+		if rest != "" || at.path == "" || at.path == elsewhere {
+			return true
+		}
+		for path := range m.sensitive {
+			if path == at.path || strings.HasPrefix(path, at.path+".") || strings.HasPrefix(at.path, path+".") {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // place is where a JSON pointer leads to.

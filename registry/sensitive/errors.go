@@ -252,6 +252,20 @@ func scrubError(err error, submitted []string) error {
 	return &apierrors.StatusError{ErrStatus: *out}
 }
 
+// withoutPrecondition rewrites the conflict of a UID that is not the object's: the
+// library quotes the one that was submitted, before the write is computed.
+func withoutPrecondition(err error) error {
+	const quotes = "UID in precondition"
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) || !strings.Contains(status.ErrStatus.Message, quotes) {
+		return err
+	}
+	out := status.ErrStatus.DeepCopy()
+	said, _, _ := strings.Cut(out.Message, "Precondition failed")
+	out.Message = said + "Precondition failed: the UID is not that of the object"
+	return &apierrors.StatusError{ErrStatus: *out}
+}
+
 // withRewrittenWarnings returns a context in which the warnings of decoders, about
 // fields that are unknown or given twice, are rewritten; others pass.
 func withRewrittenWarnings(ctx context.Context) context.Context {

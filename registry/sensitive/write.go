@@ -23,11 +23,13 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/klog/v2"
 )
@@ -49,7 +51,7 @@ func update(ctx context.Context, store rest.Updater, decider *Decider, name stri
 	}
 	out, created, err := store.Update(ctx, name, write, createValidation, updateValidation, apply, options)
 	if err != nil {
-		return nil, created, scrubError(err, write.submitted)
+		return nil, created, scrubError(withoutPrecondition(err), write.submitted)
 	}
 	if !allowed {
 		if out, err = redactAny(out); err != nil {
@@ -89,11 +91,29 @@ func (w *write) UpdatedObject(ctx context.Context, existing runtime.Object) (run
 		return nil, err
 	}
 	w.submitted = submittedValues(obj)
+	if err := checkResourceVersion(obj, w.kind, w.name); err != nil {
+		return nil, err
+	}
 	scrubAnnotations(ctx, obj, w.submitted)
 	if old.GetUID() != "" {
 		w.putBack(obj, old)
 	}
 	return obj, nil
+}
+
+// checkResourceVersion refuses what no server has given: the store would log and
+// quote it, and it may be a value in a wrong place, or a copy of one.
+func checkResourceVersion(obj Object, kind schema.GroupKind, name string) error {
+	version := obj.GetResourceVersion()
+	if version == "" {
+		return nil
+	}
+	if _, err := strconv.ParseUint(version, 10, 64); err != nil {
+		return apierrors.NewInvalid(kind, name, field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "resourceVersion"), field.OmitValueType{}, "must be as the server gave it"),
+		})
+	}
+	return nil
 }
 
 // compute hands the object to work on to what computes the new one.
