@@ -87,6 +87,7 @@ func TestBehindAHost(t *testing.T) {
 			"DanglingFlowSchema": s.danglingFlowSchema,
 			"Garbage":            s.garbage,
 			"OpenWatch":          s.openWatch,
+			"Manifests":          s.manifests,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
