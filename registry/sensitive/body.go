@@ -18,12 +18,13 @@ package sensitive
 
 import (
 	"bytes"
-	"fmt"
+	"encoding/json"
 	"io"
 	"mime"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,14 +35,15 @@ import (
 )
 
 // WithApplyBodyCheck refuses apply patches, and options of a delete, that are not
-// YAML before the handler sees them. The handler would quote the parser's text, which holds pieces of the
-// body, from a place that nothing else can reach (R15). It goes around the
-// innermost handler, for the API groups named; limit is the largest body that the
-// handler accepts, in bytes: it refuses a larger one by itself. 0 means no limit.
+// YAML, and options that say to be of another kind, before the handler sees them. The
+// handler would quote pieces of the body, from a place that nothing else can reach
+// (R15). It goes around the innermost handler, for the API groups named; limit is the
+// largest body that the handler accepts, in bytes: it refuses a larger one by itself.
+// 0 means no limit.
 func WithApplyBodyCheck(handler http.Handler, groups sets.Set[string], limit int64, serializer runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, ok := genericapirequest.RequestInfoFrom(req.Context())
-		if !ok || !info.IsResourceRequest || !groups.Has(info.APIGroup) || !decodesYAML(req) || req.Body == nil {
+		if !ok || !info.IsResourceRequest || !groups.Has(info.APIGroup) || !decodedByHandler(req) || req.Body == nil {
 			handler.ServeHTTP(w, req)
 			return
 		}
@@ -51,9 +53,9 @@ func WithApplyBodyCheck(handler http.Handler, groups sets.Set[string], limit int
 		}
 		body, err := io.ReadAll(reader)
 		if err == nil && (limit <= 0 || int64(len(body)) <= limit) {
-			if _, err := yaml.ToJSON(body); err != nil {
+			if fault := faultOf(req, body); fault != "" {
 				gv := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
-				refusal := apierrors.NewBadRequest(fmt.Sprintf("could not decode the body: %s", causes(err.Error())))
+				refusal := apierrors.NewBadRequest("could not decode the body: " + fault)
 				responsewriters.ErrorNegotiated(refusal, serializer, gv, w, req)
 				return
 			}
@@ -63,20 +65,41 @@ func WithApplyBodyCheck(handler http.Handler, groups sets.Set[string], limit int
 	})
 }
 
-// decodesYAML says whether the handler decodes the body as YAML by itself, past the
-// serializer of the API group: apply patches, and options of a delete.
-func decodesYAML(req *http.Request) bool {
-	mediaType, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
+// decodedByHandler says whether the handler decodes the body by itself, past the serializer
+// of the API group: apply patches, and options of a delete.
+func decodedByHandler(req *http.Request) bool {
+	return req.Method == http.MethodDelete ||
+		req.Method == http.MethodPatch && types.PatchType(mediaType(req)) == types.ApplyYAMLPatchType
+}
+
+// faultOf says what the handler would quote the body for, or nothing.
+func faultOf(req *http.Request, body []byte) string {
+	switch mediaType(req) {
+	case string(types.ApplyYAMLPatchType), runtime.ContentTypeYAML:
+		converted, err := yaml.ToJSON(body)
+		if err != nil {
+			return causes(err.Error())
+		}
+		body = converted
+	case "", runtime.ContentTypeJSON:
+		// What is no JSON is not quoted.
+	default:
+		return ""
+	}
+	options := metav1.TypeMeta{}
+	if req.Method == http.MethodDelete && json.Unmarshal(body, &options) == nil && options.Kind != "" && options.Kind != "DeleteOptions" {
+		return "a delete takes DeleteOptions, or nothing"
+	}
+	return ""
+}
+
+// mediaType is that of the body, empty if it is not said, or not well.
+func mediaType(req *http.Request) string {
+	parsed, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
 	if err != nil {
-		return false
+		return ""
 	}
-	switch req.Method {
-	case http.MethodPatch:
-		return types.PatchType(mediaType) == types.ApplyYAMLPatchType
-	case http.MethodDelete:
-		return mediaType == runtime.ContentTypeYAML
-	}
-	return false
+	return parsed
 }
 
 type replayedBody struct {

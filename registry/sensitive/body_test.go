@@ -113,6 +113,17 @@ func TestR15DeleteBodyCheck(t *testing.T) {
 	assert.Equal(t, "gracePeriodSeconds: 1", string(read))
 	_, reached, _, _ = checked(t, 1000, strings.NewReader(notYAML), options("application/json"))
 	assert.True(t, reached, "what is no JSON is not quoted")
+	for contentType, body := range map[string]string{"application/yaml": "kind: " + keyCanary, "application/json": `{"kind":"` + keyCanary + `"}`, "": `{"kind":"` + keyCanary + `"}`} {
+		answer, reached, _, _ = checked(t, 1000, strings.NewReader(body), options(contentType))
+		assert.False(t, reached, contentType)
+		assert.Equal(t, http.StatusBadRequest, answer.Code)
+		assertNoCanary(t, answer.Body.String())
+	}
+	for _, body := range []string{`{"apiVersion":"v1","kind":"DeleteOptions"}`, `{"gracePeriodSeconds":1}`, ``} {
+		_, reached, read, _ = checked(t, 1000, strings.NewReader(body), options("application/json"))
+		assert.True(t, reached, body)
+		assert.Equal(t, body, string(read))
+	}
 }
 
 // R15: a delete whose body is something else than options is answered and logged
@@ -125,6 +136,8 @@ func TestR15BadDeleteBodies(t *testing.T) {
 		"application/json": append([]badBody{
 			{name: "the object", body: `{"apiVersion":"vault.test/v1","kind":"Vault","spec":{"key":{"secret":"CANARY"}}}`},
 			{name: "a group", body: `{"apiVersion":"CANARY/v1","kind":"DeleteOptions"}`},
+			{name: "a kind", body: `{"apiVersion":"v1","kind":"CANARY"}`},
+			{name: "a kind of ours", body: `{"apiVersion":"vault.test/v1","kind":"CANARY"}`},
 			{name: "a policy", body: `{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":{"KEY":"CANARY"}}`},
 			{name: "a period", body: `{"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":"CANARY"}`},
 			{name: "preconditions", body: `{"apiVersion":"v1","kind":"DeleteOptions","preconditions":"CANARY"}`},
