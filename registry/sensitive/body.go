@@ -43,7 +43,7 @@ import (
 func WithApplyBodyCheck(handler http.Handler, groups sets.Set[string], limit int64, serializer runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, ok := genericapirequest.RequestInfoFrom(req.Context())
-		if !ok || !info.IsResourceRequest || !groups.Has(info.APIGroup) || !decodedByHandler(req) || req.Body == nil {
+		if !ok || !info.IsResourceRequest || !groups.Has(info.APIGroup) || !decodedByHandler(req, info) || req.Body == nil {
 			handler.ServeHTTP(w, req)
 			return
 		}
@@ -66,9 +66,10 @@ func WithApplyBodyCheck(handler http.Handler, groups sets.Set[string], limit int
 }
 
 // decodedByHandler says whether the handler decodes the body by itself, past the serializer
-// of the API group: apply patches, and options of a delete.
-func decodedByHandler(req *http.Request) bool {
-	return req.Method == http.MethodDelete ||
+// of the API group: apply patches, and options of a delete. (Subresources are not
+// deleted.)
+func decodedByHandler(req *http.Request, info *genericapirequest.RequestInfo) bool {
+	return req.Method == http.MethodDelete && info.Subresource == "" ||
 		req.Method == http.MethodPatch && types.PatchType(mediaType(req)) == types.ApplyYAMLPatchType
 }
 
