@@ -229,7 +229,7 @@ func TestUpFails(t *testing.T) {
 	t.Run("a program that ends", func(t *testing.T) {
 		s := s
 		s.entente = filepath.Join(t.TempDir(), "entente-apiserver")
-		require.NoError(t, os.WriteFile(s.entente, []byte("#!/bin/sh\necho what a pity >&2\nexit 1\n"), 0o700)) //nolint:gosec // It is to be run.
+		require.NoError(t, os.WriteFile(s.entente, []byte("#!/bin/sh\necho what a pity >&2\nexit 1\n"), 0o700))
 		up := s.command(t, "up", "east")
 		assert.Equal(t, 1, up.Code)
 		assert.Contains(t, up.Stderr, "what a pity")

@@ -26,7 +26,6 @@ import (
 	"time"
 
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/klog/v2"
 )
 
 // renewInterval is the time after which the decision of an open watch is asked for
@@ -104,10 +103,10 @@ func (d *Decider) join(ctx context.Context, key string, attributes authorizer.At
 	r, ok := d.renewals.open[key]
 	if !ok {
 		// It outlives the request that it starts with, and must keep nothing of it.
-		background, stop := context.WithCancel(klog.NewContext(context.Background(), klog.FromContext(ctx)))
+		background, stop := context.WithCancel(context.Background())
 		r = &renewal{attributes: attributes, stop: stop, round: make(chan struct{})}
 		d.renewals.open[key] = r
-		go d.renew(background, r) //nolint:contextcheck // see above
+		go d.renew(background, r) //nolint:contextcheck // Not bound to the request, on purpose.
 	}
 	r.watches++
 	return r, r.round

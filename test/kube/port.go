@@ -35,7 +35,7 @@ const (
 // moment.
 func FreePort(ctx context.Context) (int, error) {
 	for range 100 {
-		port := firstPort + rand.IntN(ports) //nolint:gosec // Nothing secret about a port.
+		port := firstPort + rand.IntN(ports)
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
 			continue

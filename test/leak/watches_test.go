@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"entente.dev/entente/test/leak/search"
 )
@@ -130,12 +131,10 @@ const patience = time.Minute
 
 // await waits until a condition holds, and says whether it did.
 func await(limit time.Duration, condition func() bool) bool {
-	for start := time.Now(); time.Since(start) < limit; time.Sleep(20 * time.Millisecond) {
-		if condition() {
-			return true
-		}
-	}
-	return condition()
+	err := wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, limit, true, func(context.Context) (bool, error) {
+		return condition(), nil
+	})
+	return err == nil
 }
 
 // mark changes an object so that everyone who watches it can tell.

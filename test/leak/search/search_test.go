@@ -42,7 +42,7 @@ import (
 func noise(n int) []byte {
 	out := make([]byte, 0, n+8)
 	for len(out) < n {
-		out = binary.LittleEndian.AppendUint64(out, rand.Uint64()) //nolint:gosec // no secret
+		out = binary.LittleEndian.AppendUint64(out, rand.Uint64())
 	}
 	return out[:n]
 }
