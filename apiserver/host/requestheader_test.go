@@ -227,14 +227,14 @@ func TestRequestHeaderIsFollowedLive(t *testing.T) {
 		_, err := client.CoreV1().ConfigMaps(authenticationNamespace).Update(t.Context(), configMap(data), metav1.UpdateOptions{})
 		require.NoError(t, err)
 	}
-	before := told.told.Load()
+	require.Eventually(t, func() bool { return told.told.Load() == 1 }, deadline, time.Millisecond, "the listener of TLS")
 	set(published(first.pem+second.pem, clients.pem, nil))
 	require.Eventually(t, func() bool { return as(ofSecond, "/apis") == "somebody" }, deadline, time.Millisecond)
 	assert.Equal(t, "somebody", as(ofFirst, "/apis"), "the overlap of a rotation")
 	set(published(second.pem, clients.pem, nil))
 	require.Eventually(t, func() bool { return as(ofFirst, "/apis") == "" }, deadline, time.Millisecond)
 	assert.Equal(t, "somebody", as(ofSecond, "/apis"))
-	require.Eventually(t, func() bool { return told.told.Load() == before+2 }, deadline, time.Millisecond, "the listener of TLS")
+	require.Eventually(t, func() bool { return told.told.Load() == 3 }, deadline, time.Millisecond, "the listener of TLS")
 
 	// Fail closed: what is not safe to follow is followed no longer.
 	set(published(second.pem, second.pem, func(d map[string]string) { d["requestheader-allowed-names"] = "[]" }))
