@@ -28,7 +28,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/cert"
 
-	"entente.dev/entente/apiserver/pki"
+	"entente.dev/entente/peering/pki"
 )
 
 // canary is what a broken Secret may hold and nobody may quote.

@@ -25,7 +25,7 @@ import (
 
 	"k8s.io/client-go/util/cert"
 
-	"entente.dev/entente/apiserver/pki"
+	"entente.dev/entente/peering/pki"
 )
 
 // action is what is to be written to the Secret next. One is done at a time; the

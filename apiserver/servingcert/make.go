@@ -25,7 +25,7 @@ import (
 
 	"k8s.io/client-go/util/cert"
 
-	"entente.dev/entente/apiserver/pki"
+	"entente.dev/entente/peering/pki"
 )
 
 // carryOut does in memory what was decided.

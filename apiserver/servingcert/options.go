@@ -28,7 +28,7 @@ import (
 	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/clock"
 
-	"entente.dev/entente/apiserver/pki"
+	"entente.dev/entente/peering/pki"
 )
 
 // DefaultSecretName is the name of the Secret unless Options says otherwise.

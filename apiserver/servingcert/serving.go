@@ -24,7 +24,7 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/util/cert"
 
-	"entente.dev/entente/apiserver/pki"
+	"entente.dev/entente/peering/pki"
 )
 
 var (

@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"entente.dev/entente/apiserver/etcd/datadir"
-	"entente.dev/entente/apiserver/pki"
+	"entente.dev/entente/peering/pki"
 )
 
 // ensureServingCertificate issues the serving certificate if there is none that

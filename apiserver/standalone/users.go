@@ -34,7 +34,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"entente.dev/entente/apiserver/etcd/datadir"
-	"entente.dev/entente/apiserver/pki"
+	"entente.dev/entente/peering/pki"
 )
 
 // clusterName is what the kubeconfigs call this server.

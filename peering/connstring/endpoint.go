@@ -29,6 +29,13 @@ const (
 	maxLabelLength = 63
 )
 
+// IsEndpoint tells whether the text is one endpoint of the form that is described at
+// the package. It says nothing about whether it may be dialled.
+func IsEndpoint(endpoint string) bool {
+	_, ok := addressOf(endpoint)
+	return ok
+}
+
 // checkEndpoints returns ErrEndpoints unless all are well-formed and lead to
 // different places.
 func checkEndpoints(endpoints []string) error {

@@ -43,6 +43,10 @@ func isVersion(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return !isDigit(r) })
 }
 
+// IsUUID tells whether the text can be the UUID of a cluster: of the form 8-4-4-4-12 in
+// lower case, and not all zero.
+func IsUUID(text string) bool { return isUUID(text) }
+
 // isUUID tells whether the text has the form 8-4-4-4-12 in lower case, and is
 // not all zero, which names no cluster.
 func isUUID(text string) bool {

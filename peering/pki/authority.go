@@ -52,6 +52,26 @@ func NewAuthority(name string, key *Key, from, until time.Time) (*Authority, err
 	return &Authority{Certificate: certificate, Key: key}, nil
 }
 
+// NewAuthorityFrom puts together an authority that was kept: its certificate (DER) and
+// its private key (PEM), which is empty if it is trusted but signs no more.
+func NewAuthorityFrom(certificate, key []byte) (*Authority, error) {
+	parsed, err := ParseAuthority(certificate)
+	if err != nil {
+		return nil, err
+	}
+	if len(key) == 0 {
+		return &Authority{Certificate: parsed}, nil
+	}
+	private, err := ParseKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("could not read the key of a certificate authority: %w", err)
+	}
+	if !private.Fits(parsed) {
+		return nil, errors.New("the key of a certificate authority does not belong to its certificate")
+	}
+	return &Authority{Certificate: parsed, Key: private}, nil
+}
+
 // Issue signs a certificate for a public key, made of the subject, the names and
 // the usages of template. It ends with the authority at the latest.
 func (a *Authority) Issue(template x509.Certificate, public crypto.PublicKey, from, until time.Time) (*x509.Certificate, error) {

@@ -15,7 +15,11 @@ limitations under the License.
 */
 
 // Package pki makes and checks the certificates that the server makes for
-// itself: those of standalone mode, kept in files, and the serving certificate
-// of host mode, kept in a Secret. It says how they look, not how long they are
-// valid nor where they are kept.
+// itself: those of standalone mode, kept in files, the serving certificate of
+// host mode, kept in a Secret, and those of peering (P1, P2), kept in the ledger.
+// It says how they look, not how long they are valid nor where they are kept.
+//
+// What comes from another cluster (signing requests, trust bundles, certificates)
+// is hostile: its size is looked at before it is parsed, only ECDSA keys on P-256
+// are taken, and errors about it quote nothing of it.
 package pki

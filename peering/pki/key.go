@@ -21,6 +21,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -29,7 +30,8 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// Key is a private key and its encoding. It prints as `<omitted>`.
+// Key is a private key and its encoding. It prints as `<omitted>`. It is a
+// crypto.Signer, so that what needs a key to sign with needs no look at it.
 type Key struct {
 	// private returns them. They stand behind a function because fmt prints the
 	// unexported fields of what holds a Key without asking the Key, through pointers
@@ -70,6 +72,17 @@ func ParseKey(content []byte) (*Key, error) {
 
 // Public returns the public half.
 func (k *Key) Public() crypto.PublicKey { return k.signer().Public() }
+
+// Sign implements crypto.Signer.
+func (k *Key) Sign(random io.Reader, digest []byte, options crypto.SignerOpts) ([]byte, error) {
+	return k.signer().Sign(random, digest, options)
+}
+
+// TLS returns the key with a certificate (DER) for it, as crypto/tls wants it. It
+// prints without the key.
+func (k *Key) TLS(certificate []byte) tls.Certificate {
+	return tls.Certificate{Certificate: [][]byte{certificate}, PrivateKey: k}
+}
 
 // PEM returns the encoded private key. It is not to be changed.
 func (k *Key) PEM() []byte {
