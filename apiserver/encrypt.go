@@ -26,6 +26,7 @@ import (
 	"entente.dev/entente/apis/peering"
 	"entente.dev/entente/apiserver/encryption"
 	"entente.dev/entente/apiserver/etcd"
+	"entente.dev/entente/registry/ledger"
 )
 
 // storedResources are all resources that are in the store. The encryption of each is
@@ -33,6 +34,7 @@ import (
 func storedResources() []schema.GroupResource {
 	return []schema.GroupResource{
 		{Group: peering.GroupName, Resource: "clusterpeers"},
+		ledger.Resource(),
 	}
 }
 
