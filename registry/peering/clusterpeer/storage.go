@@ -43,7 +43,7 @@ type Storage struct {
 
 // NewStorage makes the endpoints of ClusterPeer. The authorizer is the one that
 // says who may see sensitive fields.
-func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, a authorizer.UnconditionalAuthorizer, metrics *sensitive.Metrics) (*Storage, error) {
+func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, a authorizer.UnconditionalAuthorizer, metrics *sensitive.Metrics, issuers Issuers) (*Storage, error) {
 	strategy := newStrategy(scheme)
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &peering.ClusterPeer{} },
@@ -62,7 +62,7 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, a 
 		return nil, fmt.Errorf("could not make the store of %s: %w", resource, err)
 	}
 	statusStore, sensitiveStore := *store, *store
-	status, sensitiveFields := statusStrategy{strategy}, sensitiveStrategy{strategy}
+	status, sensitiveFields := statusStrategy{strategy, issuers}, sensitiveStrategy{strategy}
 	statusStore.UpdateStrategy, sensitiveStore.UpdateStrategy = status, sensitiveFields
 
 	decider, err := sensitive.NewDecider(a, peeringv1alpha1.SchemeGroupVersion.WithResource(resource), "ClusterPeer", metrics)

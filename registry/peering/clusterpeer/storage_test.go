@@ -72,7 +72,7 @@ func newTestStorage(t *testing.T) *Storage {
 		StorageConfig: config.ForResource(peering.Resource(resource)), Decorator: genericregistry.StorageWithCacher(),
 		ResourcePrefix: resource, DeleteCollectionWorkers: 1, EnableGarbageCollection: true,
 	}
-	storage, err := NewStorage(scheme, options, authorizer.AuthorizerFunc(decide), nil)
+	storage, err := NewStorage(scheme, options, authorizer.AuthorizerFunc(decide), nil, nil)
 	require.NoError(t, err)
 	t.Cleanup(storage.Main.Destroy)
 	require.Eventually(t, func() bool { return storage.Main.ReadinessCheck() == nil }, time.Minute, time.Millisecond)
@@ -159,12 +159,16 @@ func TestLife(t *testing.T) {
 	assert.EqualValues(t, 3, shown.Generation)
 	assert.Equal(t, inviteCanary, s.read(t, "a-peer").Status.Invite.ConnectionString)
 
-	// R5: a delete.
+	// R5, P12: a delete, which waits for the finalizer, and its end.
 	out, deleted, err := s.Main.Delete(as(operator, ""), "a-peer", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{})
 	require.NoError(t, err)
-	assert.True(t, deleted)
+	assert.False(t, deleted)
 	assert.Equal(t, placeholder, out.(*peering.ClusterPeer).Spec.Join.ConnectionString)
 	assert.Equal(t, placeholder, out.(*peering.ClusterPeer).Status.Invite.ConnectionString)
+	shown = write(as(operator, ""), t, s.Main, func(p *peering.ClusterPeer) { p.Finalizers = nil })
+	assert.Equal(t, placeholder, shown.Spec.Join.ConnectionString)
+	_, err = s.Main.Get(as(operator, ""), "a-peer", &metav1.GetOptions{})
+	assert.True(t, apierrors.IsNotFound(err))
 }
 
 // K2: the generation moves when deletion starts.
@@ -180,7 +184,7 @@ func TestK2GenerationOnDeletion(t *testing.T) {
 	assert.NotNil(t, out.(*peering.ClusterPeer).DeletionTimestamp)
 	// S1: the finalizer cannot be taken away through /status.
 	write(as(operator, "status"), t, s.Status, func(p *peering.ClusterPeer) { p.Finalizers = nil })
-	assert.Equal(t, peer.Finalizers, s.read(t, "a-peer").Finalizers)
+	assert.Equal(t, []string{"entente.dev/peer", "peering.entente.dev/disconnect"}, s.read(t, "a-peer").Finalizers)
 	write(as(operator, ""), t, s.Main, func(p *peering.ClusterPeer) { p.Finalizers = nil })
 	_, err = s.Main.Get(as(operator, ""), "a-peer", &metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err))
@@ -275,12 +279,12 @@ func (noOptions) GetRESTOptions(schema.GroupResource, runtime.Object) (generic.R
 
 // A server without a store, or without who decides, is not started.
 func TestNewStorageFails(t *testing.T) {
-	_, err := NewStorage(newScheme(t), noOptions{}, authorizer.AuthorizerFunc(decide), nil)
+	_, err := NewStorage(newScheme(t), noOptions{}, authorizer.AuthorizerFunc(decide), nil, nil)
 	assert.ErrorIs(t, err, assert.AnError)
 	_, config := etcd3testing.NewUnsecuredEtcd3TestClientServer(t)
 	config.Codec = serializer.NewCodecFactory(newScheme(t)).LegacyCodec(peeringv1alpha1.SchemeGroupVersion)
 	_, err = NewStorage(newScheme(t), generic.RESTOptions{
 		StorageConfig: config.ForResource(peering.Resource(resource)), Decorator: generic.UndecoratedStorage, ResourcePrefix: resource,
-	}, nil, nil)
+	}, nil, nil, nil)
 	assert.Error(t, err)
 }

@@ -18,11 +18,14 @@ package clusterpeer
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -65,6 +68,10 @@ func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	peer := obj.(*peering.ClusterPeer)
 	peer.Status = peering.ClusterPeerStatus{}
 	peer.Generation = 1
+	// From the start, so that no ClusterPeer with access goes without losing it (P12).
+	if !slices.Contains(peer.Finalizers, peeringv1alpha1.FinalizerDisconnect) {
+		peer.Finalizers = append(peer.Finalizers, peeringv1alpha1.FinalizerDisconnect)
+	}
 }
 
 func (strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
@@ -106,12 +113,30 @@ func (strategy) AllowUnconditionalUpdate(context.Context) bool { return true }
 
 // statusStrategy holds the rules for writes to /status: the status changes and
 // nothing else, the metadata least of all. Annotations and finalizers decide
-// things, and whoever may write a status must not (S1).
-type statusStrategy struct{ strategy }
+// things, and whoever may write a status must not (S1). Nor must he have the other
+// cluster led astray: what was issued is written by issuers only.
+type statusStrategy struct {
+	strategy
+	issuers Issuers
+}
 
-func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+// Issuers tells whether a user issues connection strings; nil: everybody does.
+type Issuers func(user.Info) bool
+
+func (i Issuers) has(ctx context.Context) bool {
+	if i == nil {
+		return true
+	}
+	who, ok := genericapirequest.UserFrom(ctx)
+	return ok && i(who)
+}
+
+func (s statusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	peer, oldPeer := obj.(*peering.ClusterPeer), old.(*peering.ClusterPeer)
 	status := peer.Status
+	if !s.issuers.has(ctx) {
+		status.Invite = oldPeer.Status.Invite.DeepCopy()
+	}
 	replaceByOld(peer, oldPeer)
 	peer.Status = status
 }

@@ -28,6 +28,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -128,6 +129,28 @@ func TestK2Create(t *testing.T) {
 	assert.Equal(t, join().Spec, peer.Spec)
 }
 
+// P12: every ClusterPeer has the finalizer from its creation on, once, beside others;
+// whoever takes it away later does so on purpose.
+func TestP12FinalizerOnCreate(t *testing.T) {
+	s := newStrategy(newScheme(t))
+	for name, test := range map[string]struct{ given, want []string }{
+		"none":            {nil, []string{"peering.entente.dev/disconnect"}},
+		"others":          {[]string{"entente.dev/peer"}, []string{"entente.dev/peer", "peering.entente.dev/disconnect"}},
+		"given by hand":   {[]string{"peering.entente.dev/disconnect", "a.b/c"}, []string{"peering.entente.dev/disconnect", "a.b/c"}},
+		"nearly the same": {[]string{"entente.dev/disconnect"}, []string{"entente.dev/disconnect", "peering.entente.dev/disconnect"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			peer := changed(join(), func(p *peering.ClusterPeer) { p.Finalizers = test.given })
+			s.PrepareForCreate(t.Context(), peer)
+			assert.Equal(t, test.want, peer.Finalizers)
+			assert.Empty(t, s.Validate(t.Context(), peer))
+		})
+	}
+	peer := changed(join(), func(p *peering.ClusterPeer) { p.Finalizers = nil })
+	s.PrepareForUpdate(t.Context(), peer, join())
+	assert.Empty(t, peer.Finalizers, "it is not forced upon who takes it away")
+}
+
 // K2: the generation moves with the spec, by one, and with nothing else; the
 // status cannot be changed here.
 func TestK2Update(t *testing.T) {
@@ -167,7 +190,7 @@ func TestK2Update(t *testing.T) {
 // S1: a write of the status changes the status alone: nothing of the metadata, and
 // nothing of the spec.
 func TestS1StatusUpdate(t *testing.T) {
-	s := statusStrategy{newStrategy(newScheme(t))}
+	s := statusStrategy{strategy: newStrategy(newScheme(t))}
 	status := peering.ClusterPeerStatus{Phase: peering.ClusterPeerPhaseActive, Invite: &peering.InviteStatus{ConnectionString: "new"}}
 	for name, change := range metadata {
 		t.Run(name, func(t *testing.T) {
@@ -311,7 +334,7 @@ func TestR15ValidationThroughTheStrategy(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: peering.ClusterPeerSpec{Type: "Invite", Join: &peering.JoinSpec{ConnectionString: long}},
 		}),
 		"update":    rest.BeforeUpdate(newStrategy(scheme), requestContext(""), changed(join(), func(p *peering.ClusterPeer) { p.Spec.Join.ConnectionString = long }), join()),
-		"status":    rest.BeforeUpdate(statusStrategy{newStrategy(scheme)}, requestContext("status"), changed(join(), func(p *peering.ClusterPeer) { p.Status.Invite.ConnectionString = long }), join()),
+		"status":    rest.BeforeUpdate(statusStrategy{strategy: newStrategy(scheme)}, requestContext("status"), changed(join(), func(p *peering.ClusterPeer) { p.Status.Invite.ConnectionString = long }), join()),
 		"sensitive": rest.BeforeUpdate(sensitiveStrategy{newStrategy(scheme)}, requestContext("sensitive"), changed(join(), func(p *peering.ClusterPeer) { p.Spec.Join.ConnectionString = long }), join()),
 	}
 	for name, err := range errs {
@@ -327,7 +350,7 @@ func TestR15ValidationThroughTheStrategy(t *testing.T) {
 func TestUpdates(t *testing.T) {
 	scheme := newScheme(t)
 	main := newStrategy(scheme)
-	strategies := map[string]rest.RESTUpdateStrategy{"": main, "status": statusStrategy{main}, "sensitive": sensitiveStrategy{main}}
+	strategies := map[string]rest.RESTUpdateStrategy{"": main, "status": statusStrategy{strategy: main}, "sensitive": sensitiveStrategy{main}}
 	invite := changed(join(), func(p *peering.ClusterPeer) {
 		p.Spec.Type, p.Spec.Join = peering.ClusterPeerTypeInvite, nil
 	})
@@ -381,7 +404,7 @@ func TestResetFields(t *testing.T) {
 	assert.Equal(t, fieldpath.NewSet(
 		fieldpath.MakePathOrDie("status", "phase"),
 		fieldpath.MakePathOrDie("status", "invite", "connectionString"),
-	).String(), statusStrategy{main}.resetFieldsFilter()[version].Filter(set).String())
+	).String(), statusStrategy{strategy: main}.resetFieldsFilter()[version].Filter(set).String())
 	assert.Equal(t, fieldpath.NewSet(
 		fieldpath.MakePathOrDie("spec", "join", "connectionString"),
 	).String(), sensitiveStrategy{main}.resetFieldsFilter()[version].Filter(set).String())
@@ -400,4 +423,38 @@ func TestStrategy(t *testing.T) {
 	assert.Equal(t, join(), peer)
 	assert.True(t, strings.HasPrefix(s.GenerateName("a-"), "a-"))
 	assert.LessOrEqual(t, len(s.GenerateName(strings.Repeat("x", 100))), 63)
+}
+
+// S1: what was issued is written by who issues; anybody else's write of a status leaves
+// it as it is, the connection string first of all, which leads the other cluster to whom
+// it names.
+func TestS1OnlyIssuersWriteWhatWasIssued(t *testing.T) {
+	s := statusStrategy{newStrategy(newScheme(t)), func(who user.Info) bool { return who.GetName() == "issuer" }}
+	for name, status := range map[string]peering.ClusterPeerStatus{
+		"planted": {Invite: &peering.InviteStatus{ConnectionString: "evil", TokenID: "evil", TokenHash: "evil"}},
+		"removed": {},
+		"emptied": {Invite: &peering.InviteStatus{}},
+	} {
+		for _, who := range []string{"issuer", "operator", ""} {
+			ctx := requestContext("status")
+			if who != "" {
+				ctx = genericapirequest.WithUser(ctx, &user.DefaultInfo{Name: who})
+			}
+			peer := join()
+			peer.Status = *status.DeepCopy()
+			peer.Status.Phase = peering.ClusterPeerPhaseActive
+			s.PrepareForUpdate(ctx, peer, join())
+			want := join().Status.Invite
+			if who == "issuer" {
+				want = status.Invite
+			}
+			assert.Equal(t, want, peer.Status.Invite, "%s by %q", name, who)
+			assert.Equal(t, peering.ClusterPeerPhaseActive, peer.Status.Phase, "all else is written")
+		}
+	}
+	old := join()
+	peer := join()
+	s.PrepareForUpdate(requestContext("status"), peer, old)
+	peer.Status.Invite.TokenID = "changed"
+	assert.NotEqual(t, "changed", old.Status.Invite.TokenID, "R7")
 }
