@@ -18,6 +18,7 @@ package controllers
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,6 +31,14 @@ import (
 	"entente.dev/entente/apis/generated/clientset/versioned"
 	"entente.dev/entente/apis/generated/informers/externalversions"
 	"entente.dev/entente/controllers/clusterpeer"
+	"entente.dev/entente/controllers/offer"
+	"entente.dev/entente/controllers/peeringca"
+	"entente.dev/entente/controllers/peersync"
+	"entente.dev/entente/controllers/selfcheck"
+	"entente.dev/entente/peering/client"
+	"entente.dev/entente/peering/exchange"
+	"entente.dev/entente/peering/protocol"
+	"entente.dev/entente/peering/record"
 )
 
 // Config is what the controllers need from outside.
@@ -41,6 +50,22 @@ type Config struct {
 	Recorder events.EventRecorder
 	// Clock tells the time and times retries. Without it, the clock of the machine.
 	Clock clock.WithTicker
+	// Ledger holds what decides about peering. Required.
+	Ledger record.Ledger
+	// Dialer dials other clusters. Required.
+	Dialer *client.Dialer
+	// Self is this cluster; its UUID is required.
+	Self exchange.Self
+	// Specs finds what a ClusterPeer says now. Required.
+	Specs record.Specs
+	// Contacts tells when this replica's gateway last heard of a peer. Without it there
+	// is no gateway.
+	Contacts peersync.Contacts
+	// Issuer reads the issuer of this cluster's ServiceAccount tokens. Optional.
+	Issuer func(ctx context.Context) (*protocol.Issuer, error)
+	// PeeringVersion is the version of this program, Alias the name that this cluster
+	// gives itself; either may be empty.
+	PeeringVersion, Alias string
 }
 
 // Catalog is every controller, and the informers they share. It is started once
@@ -66,17 +91,67 @@ type controller struct {
 
 // list is every controller there is.
 func list(config Config, factory externalversions.SharedInformerFactory) ([]controller, error) {
+	informer := factory.Peering().V1alpha1().ClusterPeers()
 	clusterPeers, err := clusterpeer.New(clusterpeer.Config{
-		Client:   config.Client,
-		Informer: factory.Peering().V1alpha1().ClusterPeers(),
-		Recorder: config.Recorder,
+		Client:      config.Client,
+		Informer:    informer,
+		Recorder:    config.Recorder,
+		Clock:       config.Clock,
+		Ledger:      config.Ledger,
+		Dialer:      clusterpeer.NewDialer(config.Dialer),
+		Self:        config.Self,
+		TokenRandom: rand.Reader,
+	})
+	if err != nil {
+		return nil, err
+	}
+	peerSync, err := peersync.New(peersync.Config{
+		Ledger:   config.Ledger,
+		Connect:  peersync.Dialing(config.Dialer),
+		Self:     config.Self,
+		Specs:    config.Specs,
+		Contacts: config.Contacts,
 		Clock:    config.Clock,
 	})
 	if err != nil {
 		return nil, err
 	}
+	peeringCA, err := peeringca.New(peeringca.Config{
+		Ledger:      config.Ledger,
+		ClusterUUID: config.Self.ClusterUUID,
+		Clock:       config.Clock,
+	})
+	if err != nil {
+		return nil, err
+	}
+	offers, err := offer.New(offer.Config{
+		Ledger:         config.Ledger,
+		Informer:       informer,
+		Issuer:         config.Issuer,
+		PeeringVersion: config.PeeringVersion,
+		Alias:          config.Alias,
+		Clock:          config.Clock,
+	})
+	if err != nil {
+		return nil, err
+	}
+	selfCheck, err := selfcheck.New(selfcheck.Config{
+		Client:    config.Client,
+		Informer:  informer,
+		Ledger:    config.Ledger,
+		Endpoints: config.Self.Endpoints,
+		Probe:     config.Dialer.Probe,
+		Clock:     config.Clock,
+	})
+	if err != nil {
+		return nil, err
+	}
 	return []controller{
+		{name: peeringca.Name, run: peeringCA.Run},
 		{name: clusterpeer.Name, run: clusterPeers.Run},
+		{name: offer.Name, run: offers.Run},
+		{name: peersync.Name, run: peerSync.Run},
+		{name: selfcheck.Name, run: selfCheck.Run},
 	}, nil
 }
 
@@ -88,6 +163,9 @@ func NewCatalog(config Config) (*Catalog, error) {
 	}
 	if config.Recorder == nil {
 		return nil, errors.New("could not make the controllers: no recorder of Events")
+	}
+	if config.Ledger == nil || config.Dialer == nil || config.Specs == nil {
+		return nil, errors.New("could not make the controllers: no ledger, no dialer, or nobody who knows the specs")
 	}
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}

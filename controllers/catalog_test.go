@@ -34,10 +34,15 @@ import (
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"entente.dev/entente/apis/generated/clientset/versioned"
 	"entente.dev/entente/apis/generated/clientset/versioned/fake"
 	"entente.dev/entente/apis/generated/informers/externalversions"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/controllers/clusterpeer"
+	"entente.dev/entente/peering/client"
+	"entente.dev/entente/peering/exchange"
+	"entente.dev/entente/peering/record"
+	"entente.dev/entente/peering/record/recordtest"
 )
 
 const deadline = 20 * time.Second
@@ -49,11 +54,37 @@ func noLeak(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 }
 
+// configOf is a config of a cluster that can join others, but not invite them.
+func configOf(t *testing.T, clients versioned.Interface, ledger record.Ledger) Config {
+	t.Helper()
+	dialer, err := client.New(client.Config{})
+	require.NoError(t, err)
+	return Config{
+		Client: clients, Recorder: events.NewFakeRecorder(100), Ledger: ledger, Dialer: dialer,
+		Self:           exchange.Self{ClusterUUID: "6f9619ff-8b86-4011-b42d-00c04fc964ff"},
+		Specs:          func(string) (record.Spec, bool) { return record.Spec{}, true },
+		PeeringVersion: "v1",
+	}
+}
+
 func TestNewCatalogRefusesAnIncompleteConfig(t *testing.T) {
-	_, err := NewCatalog(Config{Recorder: events.NewFakeRecorder(1)})
-	require.ErrorContains(t, err, "no client")
-	_, err = NewCatalog(Config{Client: fake.NewSimpleClientset()})
-	require.ErrorContains(t, err, "no recorder")
+	whole := configOf(t, fake.NewSimpleClientset(), recordtest.New())
+	_, err := NewCatalog(whole)
+	require.NoError(t, err)
+	for what, take := range map[string]func(*Config){
+		"no client":       func(c *Config) { c.Client = nil },
+		"no recorder":     func(c *Config) { c.Recorder = nil },
+		"no ledger":       func(c *Config) { c.Ledger = nil },
+		"no dialer":       func(c *Config) { c.Dialer = nil },
+		"knows the specs": func(c *Config) { c.Specs = nil },
+		"make controller clusterpeer: its config is not complete": func(c *Config) { c.Self.ClusterUUID = "" },
+		"make controller offer: its config is not complete":       func(c *Config) { c.PeeringVersion = "" },
+	} {
+		lacking := whole
+		take(&lacking)
+		_, err := NewCatalog(lacking)
+		require.ErrorContains(t, err, what)
+	}
 }
 
 // The whole catalog: what it starts works, and nothing is left after the stop.
@@ -67,9 +98,9 @@ func TestCatalogRunsEveryController(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "join", UID: "2", Generation: 1},
 		Spec:       peeringv1alpha1.ClusterPeerSpec{Type: peeringv1alpha1.ClusterPeerTypeJoin},
 	}
-	client := fake.NewSimpleClientset(invite)
-	applied := make(chan string, 10)
-	client.PrependReactor("patch", "clusterpeers", func(action clienttesting.Action) (bool, runtime.Object, error) {
+	clients := fake.NewSimpleClientset(invite)
+	applied := make(chan string, 1000)
+	clients.PrependReactor("patch", "clusterpeers", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		sent := &peeringv1alpha1.ClusterPeer{}
 		if err := json.Unmarshal(action.(clienttesting.PatchActionImpl).Patch, sent); err != nil {
 			return true, nil, err
@@ -77,13 +108,35 @@ func TestCatalogRunsEveryController(t *testing.T) {
 		applied <- sent.Name + " " + meta.FindStatusCondition(sent.Status.Conditions, clusterpeer.ConditionReady).Reason
 		return true, sent, nil
 	})
-	catalog, err := NewCatalog(Config{Client: client, Recorder: events.NewFakeRecorder(10)})
+	ledger := recordtest.New()
+	catalog, err := NewCatalog(configOf(t, clients, ledger))
 	require.NoError(t, err)
+	// The client keeps no status: the same may be applied again.
+	awaitApplied := func(want string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			select {
+			case got := <-applied:
+				return got == want
+			default:
+				return false
+			}
+		}, deadline, time.Millisecond, want)
+	}
 	require.NoError(t, catalog.Start(t.Context()))
-	assert.Equal(t, "invite WaitingForPeer", <-applied)
-	_, err = client.PeeringV1alpha1().ClusterPeers().Create(t.Context(), join, metav1.CreateOptions{})
+	awaitApplied("invite NoGatewayEndpoint")
+	_, err = clients.PeeringV1alpha1().ClusterPeers().Create(t.Context(), join, metav1.CreateOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, "join WaitingForConnectionString", <-applied)
+	awaitApplied("join WaitingForConnectionString")
+	require.Eventually(t, func() bool { return ledger.Authority() != nil }, deadline, time.Millisecond, "a peering CA")
+
+	// Of a pairing both the identity of this cluster and an offer follow.
+	require.NoError(t, ledger.Update(t.Context(), func(tx record.Tx) error {
+		return tx.PutPeer(&record.Peer{UID: "2", Name: "join", Remote: &record.Remote{ClusterUUID: "0b9e5f0c-5a3f-4a52-9d8e-6a3f8d1f7c11", PairedAt: time.Now()}})
+	}))
+	awaitApplied("join WaitingForPeer")
+	require.Eventually(t, func() bool { return ledger.Identity() != nil }, deadline, time.Millisecond, "an identity")
+	require.Eventually(t, func() bool { return ledger.Peer("2").Offer.Body.PeeringVersion == "v1" }, deadline, time.Millisecond, "an offer")
 	require.NoError(t, catalog.Stop(t.Context()))
 	require.NoError(t, catalog.Stop(t.Context()), "a second stop")
 }

@@ -19,26 +19,26 @@ package clusterpeer
 import (
 	"context"
 	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	peeringv1alpha1ac "entente.dev/entente/apis/generated/applyconfiguration/peering/v1alpha1"
 	"entente.dev/entente/apis/generated/clientset/versioned"
 	informers "entente.dev/entente/apis/generated/informers/externalversions/peering/v1alpha1"
 	listers "entente.dev/entente/apis/generated/listers/peering/v1alpha1"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/controllers/loop"
+	"entente.dev/entente/peering/exchange"
+	"entente.dev/entente/peering/record"
 )
 
 const (
@@ -46,13 +46,16 @@ const (
 	Name = "clusterpeer"
 	// FieldManager is the name under which the controller owns fields of a status.
 	FieldManager = "entente-clusterpeer-controller"
-	// eventAction is what the controller was doing when it recorded an Event.
-	eventAction = "Reconcile"
 
-	workers = 2
+	workers = 8
+	// diallers is how many of the workers may wait for other clusters at a time.
+	diallers = 4
 	// requestTimeout bounds one request to our own server, so that a hung one does
 	// not hold a worker for ever.
 	requestTimeout = 10 * time.Second
+	// staleFor is how long it takes until a ledger that cannot be relied on is looked
+	// at again.
+	staleFor = 5 * time.Second
 )
 
 // Config is what the controller needs from outside. All of it is required.
@@ -61,27 +64,50 @@ type Config struct {
 	Client versioned.Interface
 	// Informer tells which ClusterPeers there are. It is started by its owner.
 	Informer informers.ClusterPeerInformer
-	// Recorder records an Event when the reason of the condition Ready changes.
+	// Recorder records Events.
 	Recorder events.EventRecorder
 	// Clock tells the time and times retries.
 	Clock clock.WithTicker
+	// Ledger holds what decides (S1); statuses are made of it.
+	Ledger record.Ledger
+	// Dialer talks to other clusters.
+	Dialer Dialer
+	// Self is this cluster. Without endpoints it can join, and not invite.
+	Self exchange.Self
+	// TokenRandom is what tokens are made of; outside tests, crypto/rand.Reader.
+	TokenRandom io.Reader
 }
 
-// Controller keeps the statuses of ClusterPeers up to date.
+func (c Config) complete() bool {
+	return c.Client != nil && c.Informer != nil && c.Recorder != nil && c.Clock != nil &&
+		c.Ledger != nil && c.Dialer != nil && c.Self.ClusterUUID != "" && c.TokenRandom != nil
+}
+
+// Controller issues and uses connection strings, ends peerings, and keeps the statuses
+// of ClusterPeers up to date.
 type Controller struct {
 	client    versioned.Interface
 	sensitive rest.Interface
 	lister    listers.ClusterPeerLister
 	recorder  events.EventRecorder
 	clock     clock.WithTicker
-	memory    memory
+	ledger    record.Ledger
+	dialer    Dialer
+	self      exchange.Self
+	random    io.Reader
+	// jitter returns a random duration from 0 to less than limit.
+	jitter func(limit time.Duration) time.Duration
+	memory memory
+	// dialling is held by those who wait for another cluster.
+	dialling  chan struct{}
+	authority atomic.Pointer[record.Authority] // as it was seen last
 	loop      loop.Loop
 }
 
 // New makes the controller and starts nothing. It fails if the config is not
 // complete.
 func New(config Config) (*Controller, error) {
-	if config.Client == nil || config.Informer == nil || config.Recorder == nil || config.Clock == nil {
+	if !config.complete() {
 		return nil, fmt.Errorf("could not make controller %s: its config is not complete", Name)
 	}
 	c := &Controller{
@@ -90,14 +116,21 @@ func New(config Config) (*Controller, error) {
 		lister:    config.Informer.Lister(),
 		recorder:  config.Recorder,
 		clock:     config.Clock,
+		ledger:    config.Ledger,
+		dialer:    config.Dialer,
+		self:      config.Self,
+		random:    config.TokenRandom,
+		jitter:    rand.N[time.Duration],
 		memory:    memory{peers: map[string]remembered{}},
+		dialling:  make(chan struct{}, diallers),
 	}
 	c.loop = loop.Loop{
-		Name:     Name,
-		Informer: config.Informer.Informer(),
-		Workers:  workers,
-		Clock:    config.Clock,
-		Sync:     c.sync,
+		Name:      Name,
+		Informer:  config.Informer.Informer(),
+		Subscribe: c.subscribe,
+		Workers:   workers,
+		Clock:     config.Clock,
+		Sync:      c.sync,
 	}
 	return c, nil
 }
@@ -107,115 +140,144 @@ func New(config Config) (*Controller, error) {
 // returned.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
-// sync brings the status of one ClusterPeer up to date.
+// subscribe has a ClusterPeer looked at when its record changes, and each that has a
+// record once at the start, whether it still exists or not.
+func (c *Controller) subscribe(enqueue func(cache.ObjectName)) (cancel func()) {
+	cancel = c.ledger.Subscribe(func(uid string) {
+		if uid == "" {
+			c.rotated(enqueue)
+		} else if peer := c.ledger.Peer(uid); peer != nil {
+			enqueue(cache.ObjectName{Name: peer.Name})
+		}
+	})
+	for _, peer := range c.ledger.Peers() {
+		enqueue(cache.ObjectName{Name: peer.Name})
+	}
+	return cancel
+}
+
+// rotated has every ClusterPeer looked at if the peering CA changed: they wait for it,
+// or show its rotation.
+func (c *Controller) rotated(enqueue func(cache.ObjectName)) {
+	authority := c.ledger.Authority()
+	if c.authority.Swap(authority) == authority {
+		return
+	}
+	peers, err := c.lister.List(labels.Everything())
+	if err != nil {
+		return // a lister of a cache has no way to fail
+	}
+	for _, peer := range peers {
+		enqueue(cache.ObjectName{Name: peer.Name})
+	}
+}
+
+// sync brings one ClusterPeer to where it should be.
 func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again time.Duration, err error) {
+	if err := c.ledger.Fresh(); err != nil {
+		// Whether the server is ready says so already.
+		klog.FromContext(ctx).V(2).Info("Waiting for the ledger", "reason", err.Error())
+		return staleFor, nil
+	}
 	peer, err := c.lister.Get(object.Name)
 	if apierrors.IsNotFound(err) {
+		if err := c.sweep(ctx, object.Name); err != nil {
+			return 0, err
+		}
 		c.memory.forget(object.Name)
 		return 0, nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("could not get the ClusterPeer: %w", err)
 	}
+	if !c.memory.swept(peer) {
+		if err := c.sweep(ctx, object.Name); err != nil {
+			return 0, err
+		}
+		c.memory.sweeps(peer)
+	}
 	if peer.DeletionTimestamp != nil {
-		return 0, nil // nothing is left to say about it
+		return 0, c.disconnect(ctx, peer)
 	}
 	if wait := c.memory.awaits(peer, c.clock.Now()); wait > 0 {
 		return wait, nil
 	}
-	found, again, current, err := c.find(ctx, peer)
-	if err != nil || !current {
+	look := c.look(peer)
+	if err := c.undo(ctx, look); err != nil {
 		return 0, err
 	}
-	wanted := reconcile(peer, found, c.clock)
-	if equality.Semantic.DeepEqual(&peer.Status, wanted) {
-		return again, nil
+	if peer.Spec.Type == peeringv1alpha1.ClusterPeerTypeInvite {
+		err = c.invite(ctx, look)
+	} else {
+		err = c.join(ctx, look)
 	}
-	if err := c.write(ctx, peer, wanted); err != nil {
-		return 0, err
-	}
-	return again, nil
+	return look.again, err
 }
 
-// find returns what is known of the connection string of a ClusterPeer, and for
-// how long that counts (0: as long as the generation does). It asks the server
-// once a generation. If the object has moved on meanwhile or is gone, current is
-// false: the informer is about to tell.
-func (c *Controller) find(ctx context.Context, peer *peeringv1alpha1.ClusterPeer) (found finding, again time.Duration, current bool, err error) {
-	if !hasConnectionString(peer) {
-		return finding{}, 0, true, nil
-	}
-	if found, again, known := c.memory.findingOf(peer, c.clock.Now()); known {
-		return found, again, true, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	seen, err := inspect(ctx, c.sensitive, peer)
-	if apierrors.IsNotFound(err) {
-		return finding{}, 0, false, nil
-	}
-	if err != nil {
-		return finding{}, 0, false, err
-	}
-	if seen.found.denied {
-		again = deniedFor
-	}
-	c.memory.inspected(peer.Name, seen, c.clock.Now())
-	return seen.found, again, seen.uid == peer.UID && seen.generation == peer.Generation, nil
+// look is one look at a ClusterPeer.
+type look struct {
+	peer   *peeringv1alpha1.ClusterPeer
+	record *record.Peer // never nil
+	facts
+	// gone says that the ClusterPeer turned out to be gone, or another one: the informer
+	// is about to tell.
+	gone bool
+	// again is when to look again without being asked; 0: not at all.
+	again time.Duration
 }
 
-// write writes what this controller owns of a status, and records an Event if the
-// reason of the condition Ready changed.
-func (c *Controller) write(ctx context.Context, peer *peeringv1alpha1.ClusterPeer, wanted *peeringv1alpha1.ClusterPeerStatus) error {
+func (c *Controller) look(peer *peeringv1alpha1.ClusterPeer) *look {
+	l := &look{peer: peer, record: c.ledger.Peer(string(peer.UID))}
+	if l.record == nil {
+		l.record = &record.Peer{UID: string(peer.UID), Name: peer.Name}
+	}
+	l.gateway = len(c.self.Endpoints) > 0
+	l.authority = c.ledger.Authority()
+	return l
+}
+
+// after has the ClusterPeer looked at again after a time, or earlier.
+func (l *look) after(wait time.Duration) {
+	if wait > 0 && (l.again == 0 || wait < l.again) {
+		l.again = wait
+	}
+}
+
+// update changes the ledger, and takes over the record as it is then.
+func (c *Controller) update(ctx context.Context, l *look, change func(record.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	ready := meta.FindStatusCondition(wanted.Conditions, ConditionReady)
-	status := peeringv1alpha1ac.ClusterPeerStatus().
-		WithPhase(wanted.Phase).
-		WithObservedGeneration(wanted.ObservedGeneration).
-		WithConditions(metav1ac.Condition().
-			WithType(ready.Type).
-			WithStatus(ready.Status).
-			WithReason(ready.Reason).
-			WithMessage(ready.Message).
-			WithObservedGeneration(ready.ObservedGeneration).
-			WithLastTransitionTime(ready.LastTransitionTime))
-	// With the UID, so that a write for a deleted object never reaches another one
-	// that was given its name.
-	apply := peeringv1alpha1ac.ClusterPeer(peer.Name).WithUID(peer.UID).WithStatus(status)
-	written, err := c.client.PeeringV1alpha1().ClusterPeers().ApplyStatus(ctx, apply, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
-	if apierrors.IsNotFound(err) {
-		return nil // deleted meanwhile
-	}
+	var after *record.Peer
+	err := c.ledger.Update(ctx, func(tx record.Tx) error {
+		if err := change(tx); err != nil {
+			return err
+		}
+		var err error
+		after, err = tx.Peer(string(l.peer.UID))
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("could not write the status: %w", err)
+		return fmt.Errorf("could not change the ledger: %w", err)
 	}
-	c.memory.wrote(written, c.clock.Now())
-	klog.FromContext(ctx).V(2).Info("Wrote status", "phase", wanted.Phase, "reason", ready.Reason, "generation", wanted.ObservedGeneration)
-
-	before := meta.FindStatusCondition(peer.Status.Conditions, ConditionReady)
-	if before == nil || before.Reason != ready.Reason {
-		c.recorder.Eventf(reference(peer), nil, eventType(wanted.Phase), ready.Reason, eventAction, "%s", ready.Message)
+	if after != nil {
+		l.record = after
 	}
 	return nil
 }
 
-// eventType is Warning for what somebody has to mend.
-func eventType(phase peeringv1alpha1.ClusterPeerPhase) string {
-	if phase == peeringv1alpha1.ClusterPeerPhaseError {
-		return corev1.EventTypeWarning
+// undo ends a pairing that was not confirmed in time (P7).
+func (c *Controller) undo(ctx context.Context, l *look) error {
+	remote := l.record.Remote
+	if remote == nil || !remote.ConfirmedAt.IsZero() {
+		return nil
 	}
-	return corev1.EventTypeNormal
-}
-
-// reference names a ClusterPeer in an Event. The recorder takes objects as well,
-// but logs them when something goes wrong. Without a resourceVersion, so that the
-// same Event about it again is a series and not another Event.
-func reference(peer *peeringv1alpha1.ClusterPeer) *corev1.ObjectReference {
-	return &corev1.ObjectReference{
-		APIVersion: peeringv1alpha1.SchemeGroupVersion.String(),
-		Kind:       "ClusterPeer",
-		Name:       peer.Name,
-		UID:        peer.UID,
+	now := c.clock.Now()
+	if wait := remote.PairedAt.Add(record.ConfirmWithin).Sub(now); wait > 0 {
+		l.after(wait)
+		return nil
 	}
+	return c.update(ctx, l, func(tx record.Tx) error {
+		_, err := record.Undo(tx, l.record.UID, now)
+		return err
+	})
 }

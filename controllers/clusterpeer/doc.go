@@ -14,10 +14,14 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package clusterpeer holds the controller of ClusterPeers: it says in their
-// status how far the peering has got (P13).
+// Package clusterpeer holds the controller of ClusterPeers: it issues connection
+// strings and uses them (P4 to P8), ends peerings (P12), and says in the status how far
+// a peering has got (P13). What it knows is in the ledger; no status decides (S1).
 //
-// reconcile.go holds what a status should be, as a function without effects;
-// controller.go what is done about it; inspect.go the only place that sees a
-// connection string.
+// controller.go holds the wiring and one look at a ClusterPeer; invite.go, join.go and
+// disconnect.go what is done about it. What a status should be is in project.go,
+// ready.go and conditions.go, as functions without effects, with their words in
+// messages.go; write.go writes it, and clear.go takes out what others put there.
+// inspect.go reads connection strings, deliver.go writes one, exchange.go carries one to
+// the other cluster: there is no other place that sees one.
 package clusterpeer

@@ -46,29 +46,29 @@ func TestInspect(t *testing.T) {
 		want inspection
 		err  func(error) bool // nil: no error
 	}{
-		{name: "parses", code: 200, body: joining("p", "u", 3, valid), want: inspection{uid: "u", generation: 3}},
+		{name: "parses", code: 200, body: joinPeer("p", "u", 3, valid), want: inspection{uid: "u", generation: 3, found: foundIn(t, valid)}},
 		{
-			name: "line break at the end", code: 200, body: joining("p", "u", 3, valid+"\n"),
+			name: "line break at the end", code: 200, body: joinPeer("p", "u", 3, valid+"\n"),
 			want: inspection{uid: "u", generation: 3, found: finding{fault: connstring.ErrCharacter}},
 		},
 		{
-			name: "damaged", code: 200, body: joining("p", "u", 3, valid[:20]+valid[21:]),
+			name: "damaged", code: 200, body: joinPeer("p", "u", 3, valid[:20]+valid[21:]),
 			want: inspection{uid: "u", generation: 3, found: finding{fault: connstring.ErrChecksum}},
 		},
 		{
-			name: "something else", code: 200, body: joining("p", "u", 3, canary),
+			name: "something else", code: 200, body: joinPeer("p", "u", 3, canary),
 			want: inspection{uid: "u", generation: 3, found: finding{fault: connstring.ErrForm}},
 		},
 		{
-			name: "R4: the placeholder is no value", code: 200, body: joining("p", "u", 3, "<omitted>"),
+			name: "R4: the placeholder is no value", code: 200, body: joinPeer("p", "u", 3, "<omitted>"),
 			want: inspection{uid: "u", generation: 3, found: finding{denied: true}},
 		},
 		{
 			name: "R4: forbidden", code: 403, body: failure(403, metav1.StatusReasonForbidden),
 			want: inspection{uid: "cached", generation: 1, found: finding{denied: true}},
 		},
-		{name: "moved on", code: 200, body: joining("p", "other", 4, valid), want: inspection{uid: "other", generation: 4}},
-		{name: "taken away meanwhile", code: 200, body: joining("p", "u", 4, ""), want: inspection{uid: "u", generation: 4}},
+		{name: "moved on", code: 200, body: joinPeer("p", "other", 4, valid), want: inspection{uid: "other", generation: 4, found: foundIn(t, valid)}},
+		{name: "taken away meanwhile", code: 200, body: joinPeer("p", "u", 4, ""), want: inspection{uid: "u", generation: 4}},
 		{name: "gone", code: 404, body: failure(404, metav1.StatusReasonNotFound), err: apierrors.IsNotFound},
 		{name: "server error", code: 500, body: failure(500, metav1.StatusReasonInternalError), err: apierrors.IsInternalError},
 		{name: "unauthorized", code: 401, body: failure(401, metav1.StatusReasonUnauthorized), err: apierrors.IsUnauthorized},
@@ -85,10 +85,12 @@ func TestInspect(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			server := newSensitiveServer(t)
+			server := newFakeServer(t)
 			server.answers(test.code, test.body)
-			seen, err := inspect(t.Context(), server.client, joining("p", "cached", 1, "<omitted>"))
+			seen, said, err := inspect(t.Context(), server.sensitive(), joinPeer("p", "cached", 1, "<omitted>"))
 			assert.Equal(t, test.want, seen)
+			assert.Equal(t, seen.found.usable(), said != nil)
+			assert.NotContains(t, fmt.Sprintf("%+v %#v", seen, seen), "canary", "it is kept")
 			if test.err == nil {
 				require.NoError(t, err)
 			} else {
@@ -100,10 +102,10 @@ func TestInspect(t *testing.T) {
 }
 
 func TestInspectEndsWithItsContext(t *testing.T) {
-	server := newSensitiveServer(t)
+	server := newFakeServer(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := inspect(ctx, server.client, joining("p", "cached", 1, "<omitted>"))
+	_, _, err := inspect(ctx, server.sensitive(), joinPeer("p", "cached", 1, "<omitted>"))
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -116,20 +118,20 @@ func (panicking) Get() *rest.Request { panic("because of " + canary) }
 // something panics, and not if contextual logging was switched off.
 func TestR4InspectLogsNoBody(t *testing.T) {
 	text := validString(t)
-	body := joining("p", "u", 1, text)
+	body := joinPeer("p", "u", 1, text)
 	for _, contextual := range []bool{true, false} {
 		t.Run(fmt.Sprintf("contextual=%v", contextual), func(t *testing.T) {
 			logs := captureLogs(t, contextual)
-			server := newSensitiveServer(t)
+			server := newFakeServer(t)
 			for code, answer := range map[int]any{200: body, 403: failure(403, metav1.StatusReasonForbidden), 404: failure(404, metav1.StatusReasonNotFound)} {
 				server.answers(code, answer)
-				_, _ = inspect(t.Context(), server.client, body)
+				_, _, _ = inspect(t.Context(), server.sensitive(), body)
 			}
 			require.Equal(t, 3, server.requests())
 			if contextual {
 				assert.Empty(t, logs(), "the request was logged although its logger discards")
 			}
-			_, err := inspect(t.Context(), panicking{}, body)
+			_, _, err := inspect(t.Context(), panicking{}, body)
 			require.ErrorIs(t, err, errPanicked)
 
 			got := logs()
@@ -144,7 +146,7 @@ func TestR4InspectLogsNoBody(t *testing.T) {
 			// test would notice.
 			server.answers(http.StatusOK, body)
 			var plain peeringv1alpha1.ClusterPeer
-			require.NoError(t, server.client.Get().Resource("clusterpeers").Name("p").SubResource("sensitive").Do(t.Context()).Into(&plain))
+			require.NoError(t, server.sensitive().Get().Resource("clusterpeers").Name("p").SubResource("sensitive").Do(t.Context()).Into(&plain))
 			assert.Contains(t, logs(), text)
 		})
 	}

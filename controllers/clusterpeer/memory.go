@@ -20,10 +20,12 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/peering/record"
 )
 
 const (
@@ -36,10 +38,10 @@ const (
 	arrival = 10 * time.Second
 )
 
-// memory is what the controller knows of each ClusterPeer beside the object: it
-// spares reading a connection string twice, and acting on an object as it was
-// before our own last write. Statuses are no place for that: others may write
-// them (S1). Losing it costs one request an object.
+// memory is what the controller knows of each ClusterPeer beside the object and its
+// record: it spares reading a connection string twice, dialling all the time, and
+// acting on an object as it was before our own last write. Statuses are no place for
+// that: others may write them (S1). Losing it costs a request or two an object.
 type memory struct {
 	lock  sync.Mutex
 	peers map[string]remembered // by name
@@ -48,6 +50,13 @@ type memory struct {
 type remembered struct {
 	uid types.UID
 
+	swept bool // nothing is left in the ledger of others that had its name
+
+	checked checked
+
+	// attempt is the join that failed last.
+	attempt attempt
+
 	inspected   inspection
 	inspectedAt time.Time // zero: never
 
@@ -55,14 +64,28 @@ type remembered struct {
 	writtenAt time.Time
 }
 
+// checked is what an issued connection string was found to be when the status was
+// looked at.
+type checked struct {
+	version string // resource version of the object; empty: it was not looked at
+	hash    record.Digest
+	is      issued
+}
+
+// attempt is an attempt to use a connection string that failed.
+type attempt struct {
+	text     record.Digest // of which string
+	failures int           // in a row
+	next     time.Time     // when to try again
+	trouble  string        // a sentence
+}
+
 // findingOf returns what was found on this generation of this object, and for how
 // long that counts; 0 is as long as the generation does.
 func (m *memory) findingOf(peer *peeringv1alpha1.ClusterPeer, now time.Time) (found finding, remaining time.Duration, known bool) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	entry := m.peers[peer.Name]
+	entry := m.of(peer)
 	seen := entry.inspected
-	if entry.inspectedAt.IsZero() || seen.uid != peer.UID || seen.generation != peer.Generation {
+	if entry.inspectedAt.IsZero() || seen.generation != peer.Generation {
 		return finding{}, 0, false
 	}
 	if !seen.found.denied {
@@ -86,13 +109,51 @@ func (m *memory) wrote(peer *peeringv1alpha1.ClusterPeer, now time.Time) {
 	})
 }
 
+// swept tells whether sweeps was called for this object.
+func (m *memory) swept(peer *peeringv1alpha1.ClusterPeer) bool { return m.of(peer).swept }
+
+// sweeps remembers that nothing is left of others that had this object's name.
+func (m *memory) sweeps(peer *peeringv1alpha1.ClusterPeer) {
+	m.change(peer.Name, peer.UID, func(entry *remembered) { entry.swept = true })
+}
+
+// issuedOf returns what became of the issued connection string with that hash, if that
+// is known for this version of the object: it was looked at at this one or a later one.
+func (m *memory) issuedOf(peer *peeringv1alpha1.ClusterPeer, hash record.Digest) (is issued, known bool) {
+	last := m.of(peer).checked
+	if last.version == "" || last.hash != hash {
+		return "", false
+	}
+	order, err := resourceversion.CompareResourceVersion(peer.ResourceVersion, last.version)
+	return last.is, err == nil && order <= 0
+}
+
+// checks remembers what became of the issued connection string with that hash, at that
+// version of the object.
+func (m *memory) checks(object *metav1.ObjectMeta, hash record.Digest, is issued) {
+	m.change(object.Name, object.UID, func(entry *remembered) {
+		entry.checked = checked{version: object.ResourceVersion, hash: hash, is: is}
+	})
+}
+
+// attemptOf returns the attempt to use that connection string that failed last, or none.
+func (m *memory) attemptOf(peer *peeringv1alpha1.ClusterPeer, text record.Digest) attempt {
+	if last := m.of(peer).attempt; last.text == text {
+		return last
+	}
+	return attempt{text: text}
+}
+
+// attempted remembers an attempt that failed.
+func (m *memory) attempted(peer *peeringv1alpha1.ClusterPeer, last attempt) {
+	m.change(peer.Name, peer.UID, func(entry *remembered) { entry.attempt = last })
+}
+
 // awaits returns for how long to wait until the object shows our last write; 0 if
 // it does, or should have by now.
 func (m *memory) awaits(peer *peeringv1alpha1.ClusterPeer, now time.Time) time.Duration {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	entry := m.peers[peer.Name]
-	if entry.uid != peer.UID || entry.version == "" {
+	entry := m.of(peer)
+	if entry.version == "" {
 		return 0
 	}
 	order, err := resourceversion.CompareResourceVersion(peer.ResourceVersion, entry.version)
@@ -107,6 +168,16 @@ func (m *memory) forget(name string) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	delete(m.peers, name)
+}
+
+// of returns what is remembered of an object.
+func (m *memory) of(peer *peeringv1alpha1.ClusterPeer) remembered {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if entry := m.peers[peer.Name]; entry.uid == peer.UID {
+		return entry
+	}
+	return remembered{}
 }
 
 // change changes what is remembered of an object; nothing is left of another that

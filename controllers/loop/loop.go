@@ -45,12 +45,17 @@ var errPanicked = errors.New("it panicked")
 
 // Loop calls Sync for every object of an informer: once for each at the start,
 // and again after every change or deletion. Calls for one object never overlap,
-// and changes that come while one runs are one call. All fields are required.
+// and changes that come while one runs are one call. All fields but Subscribe are
+// required.
 type Loop struct {
 	// Name names the queue in metrics.
 	Name string
 	// Informer tells which objects there are. It is started by its owner.
 	Informer cache.SharedIndexInformer
+	// Subscribe is for what else makes an object worth looking at, nil: nothing. It is
+	// called once at the start of Run, with what has Sync called for an object, which
+	// may be gone or never have been. It returns how to end that.
+	Subscribe func(enqueue func(object cache.ObjectName)) (cancel func())
 	// Workers is the number of calls that may run at once.
 	Workers int
 	// Clock times retries.
@@ -79,6 +84,9 @@ func (l Loop) Run(ctx context.Context) error {
 		// Fails only for a handler of another informer.
 		_ = l.Informer.RemoveEventHandler(handler)
 	}()
+	if l.Subscribe != nil {
+		defer l.Subscribe(queue.Add)()
+	}
 	if !cache.WaitFor(ctx, l.Name, handler.HasSyncedChecker()) {
 		return nil // ctx ended
 	}

@@ -151,6 +151,45 @@ func TestAgain(t *testing.T) {
 	eventually(t, clk, time.Hour, func() bool { return seen.of("a") == 2 })
 }
 
+// What is not of the informer has objects looked at too, also ones that it does not know.
+func TestSubscribe(t *testing.T) {
+	source := cachetesting.NewFakeControllerSource()
+	defer source.Shutdown()
+	source.Add(namespace("a"))
+	ctx, cancel := context.WithCancel(context.Background())
+	informer := cache.NewSharedIndexInformer(source, &corev1.Namespace{}, 0, nil)
+	informed := make(chan struct{})
+	go func() { defer close(informed); informer.RunWithContext(ctx) }()
+	var seen calls
+	var enqueue func(cache.ObjectName)
+	subscribed, ends := make(chan struct{}), 0
+	l := Loop{
+		Name: t.Name(), Informer: informer, Workers: 1, Clock: clocktesting.NewFakeClock(time.Now()),
+		Subscribe: func(add func(cache.ObjectName)) func() {
+			add(cache.ObjectName{Name: "at the start"})
+			enqueue = add
+			close(subscribed)
+			return func() { ends++ }
+		},
+		Sync: func(_ context.Context, object cache.ObjectName) (time.Duration, error) {
+			seen.add(object.Name)
+			return 0, nil
+		},
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx) }()
+	<-subscribed
+	require.Eventually(t, func() bool { return seen.of("a") == 1 && seen.of("at the start") == 1 }, deadline, time.Millisecond)
+	enqueue(cache.ObjectName{Name: "a"})
+	enqueue(cache.ObjectName{Name: "b"})
+	require.Eventually(t, func() bool { return seen.of("a") == 2 && seen.of("b") == 1 }, deadline, time.Millisecond)
+	cancel()
+	require.NoError(t, <-ended)
+	assert.Equal(t, 1, ends)
+	<-informed
+	enqueue(cache.ObjectName{Name: "a"}) // late, and nobody's any more
+}
+
 func TestRunWaitsForCallsInFlight(t *testing.T) {
 	source := cachetesting.NewFakeControllerSource()
 	defer source.Shutdown()

@@ -1,0 +1,40 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package clusterpeer
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// jsonPatch is a JSON patch (RFC 6902).
+type jsonPatch []operation
+
+// operation is one step of it.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+func (p jsonPatch) encode() ([]byte, error) {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("could not encode a patch: %w", err)
+	}
+	return data, nil
+}
