@@ -62,10 +62,10 @@ func withoutEncryption() harness.Option {
 	return harness.WithTransformers(func(value.ResourceTransformers) value.ResourceTransformers { return inTheClear{} })
 }
 
-// encryptionFile is an EncryptionConfiguration for ClusterPeers.
+// encryptionFile is an EncryptionConfiguration for all that is stored.
 func encryptionFile(providers ...string) string {
 	return "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n" +
-		"- resources: [clusterpeers.peering.entente.dev]\n  providers:\n  - " + strings.Join(providers, "\n  - ") + "\n"
+		"- resources: [clusterpeers.peering.entente.dev, ledger.peering.entente.dev]\n  providers:\n  - " + strings.Join(providers, "\n  - ") + "\n"
 }
 
 func secretbox(name string) string {
@@ -92,6 +92,13 @@ const (
 
 func canaries() []string { return []string{canarySpec, canaryStatus, canaryLabel, canaryReplaced} }
 
+// startStill starts a server without controllers, so that canaries stay where they are
+// put.
+func startStill(t testing.TB, opts ...harness.Option) *harness.Server {
+	t.Helper()
+	return harness.Start(t, append(opts, harness.WithoutControllers())...)
+}
+
 // writeCanaries puts canaries into all sensitive fields and a label, and replaces
 // and deletes some.
 func writeCanaries(t testing.TB, s *harness.Server) {
@@ -109,6 +116,10 @@ func writeCanaries(t testing.TB, s *harness.Server) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, peers.Delete(t.Context(), "west", metav1.DeleteOptions{}))
+	_, err := peers.Patch(t.Context(), "west", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	_, err = peers.Get(t.Context(), "west", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), "%v", err)
 }
 
 // requireCanaries requires that the object is there and whole.
@@ -161,19 +172,19 @@ func TestR17RawBytes(t *testing.T) {
 		"file":          {withEncryptionFile(harness.File(t, "encryption.yaml", encryptionFile(secretbox("a"))))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := harness.Start(t, opts...)
+			s := startStill(t, opts...)
 			writeCanaries(t, s)
 			assert.Empty(t, search(t, s.Dir, canaries()...), "while it runs")
 			require.NoError(t, s.Stop())
 			assert.Empty(t, search(t, s.Dir, canaries()...))
 			assert.True(t, search(t, s.Dir, "k8s:enc:")["k8s:enc:"])
 
-			again := harness.Start(t, append(opts, harness.InDir(s.Dir))...)
+			again := startStill(t, append(opts, harness.InDir(s.Dir))...)
 			requireCanaries(t, again)
 		})
 	}
 	t.Run("without encryption the search finds them", func(t *testing.T) {
-		s := harness.Start(t, withoutEncryption())
+		s := startStill(t, withoutEncryption())
 		writeCanaries(t, s)
 		require.NoError(t, s.Stop())
 		assert.Len(t, search(t, s.Dir, canaries()...), len(canaries()))
@@ -184,7 +195,7 @@ func TestR17RawBytes(t *testing.T) {
 // R17: the generated key is a private file apart from the data, and once lost it is
 // not replaced.
 func TestR17GeneratedKey(t *testing.T) {
-	s := harness.Start(t)
+	s := startStill(t)
 	writeCanaries(t, s)
 	require.NoError(t, s.Stop())
 	path := filepath.Join(s.Dir, "keys", "encryption.json")
@@ -203,19 +214,20 @@ func TestR17GeneratedKey(t *testing.T) {
 	require.ErrorContains(t, err, "its data is encrypted with a key that is not in the file "+path)
 	require.NoFileExists(t, path)
 	require.NoError(t, os.WriteFile(path, key, 0o600))
-	requireCanaries(t, harness.Start(t, harness.InDir(s.Dir)))
+	requireCanaries(t, startStill(t, harness.InDir(s.Dir)))
 }
 
-// R17: the server does not start with a configuration that leaves ClusterPeers in
-// the clear.
+// R17: the server does not start with a configuration that leaves ClusterPeers, or the
+// ledger, in the clear.
 func TestR17RefusesTheClear(t *testing.T) {
-	for what, content := range map[string]string{
-		"omitted":        strings.Replace(encryptionFile(secretbox("a")), "clusterpeers.", "clusterpeer.", 1),
-		"identity first": encryptionFile("identity: {}", secretbox("a")),
+	for _, tt := range []struct{ what, content, names string }{
+		{"omitted", strings.Replace(encryptionFile(secretbox("a")), "clusterpeers.", "clusterpeer.", 1), "clusterpeers.peering.entente.dev"},
+		{"ledger omitted", strings.Replace(encryptionFile(secretbox("a")), "ledger.", "ledgers.", 1), "ledger.peering.entente.dev"},
+		{"identity first", encryptionFile("identity: {}", secretbox("a")), "clusterpeers.peering.entente.dev, ledger.peering.entente.dev"},
 	} {
-		path := harness.File(t, "encryption.yaml", content)
+		path := harness.File(t, "encryption.yaml", tt.content)
 		_, err := harness.New(t, withEncryptionFile(path))
-		require.ErrorContainsf(t, err, "could not use --encryption-provider-config "+path+": it would store clusterpeers.peering.entente.dev in the clear", what)
+		require.ErrorContainsf(t, err, "could not use --encryption-provider-config "+path+": it would store "+tt.names+" in the clear", tt.what)
 	}
 	_, err := harness.New(t, harness.WithOptions(func(o *options.Options) { o.Etcd.EncryptionProviderConfigAutomaticReload = true }))
 	assert.ErrorContains(t, err, "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config")
@@ -340,7 +352,7 @@ func TestR17KMS(t *testing.T) {
 	plugin := harness.NewKMSPlugin(t)
 	plugin.SetKeys(t, "key-one")
 	path := harness.File(t, "encryption.yaml", encryptionFile(plugin.Provider()))
-	s := harness.Start(t, withEncryptionFile(path))
+	s := startStill(t, withEncryptionFile(path))
 	writeCanaries(t, s)
 	client := storeClient(t, s)
 	raw := stored(t.Context(), t, client, "east")
@@ -371,7 +383,7 @@ func TestR17KMS(t *testing.T) {
 	require.Zero(t, result.Code, result.Output())
 	assert.Contains(t, result.Stdout, "rewritten: 1 (0 were in the clear)\ncurrent: 0\n")
 	plugin.SetKeys(t, "key-three")
-	again := harness.Start(t, withEncryptionFile(path), harness.InDir(s.Dir))
+	again := startStill(t, withEncryptionFile(path), harness.InDir(s.Dir))
 	requireCanaries(t, again)
 	require.NoError(t, again.Stop())
 
@@ -399,7 +411,7 @@ func TestR17KMS(t *testing.T) {
 // R17: the generated key is replaced on a server that is stopped, and nothing in the
 // database needs the old one.
 func TestR17StorageRewrite(t *testing.T) {
-	s := harness.Start(t)
+	s := startStill(t)
 	writeCanaries(t, s)
 	result := harness.RunBinary(t, "storage", "rewrite", "--data-dir", s.Dir, "--new-key")
 	assert.NotZero(t, result.Code)
@@ -420,7 +432,7 @@ func TestR17StorageRewrite(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, string(key), strings.Split(old, ":")[4], "the old key is still there")
 
-	again := harness.Start(t, harness.InDir(s.Dir))
+	again := startStill(t, harness.InDir(s.Dir))
 	requireCanaries(t, again)
 	assert.NotContains(t, stored(t.Context(), t, storeClient(t, again), "east"), old)
 	require.NoError(t, again.Stop())
@@ -442,10 +454,10 @@ func TestR17StorageRewriteBesideAServer(t *testing.T) {
 	onExternal := harness.WithOptions(func(o *options.Options) {
 		o.Etcd.StorageConfig.Transport.ServerList = []string{external.Endpoint}
 	})
-	old := harness.Start(t, onExternal, withEncryptionFile(harness.File(t, "old.yaml", encryptionFile(secretbox("a")))))
+	old := startStill(t, onExternal, withEncryptionFile(harness.File(t, "old.yaml", encryptionFile(secretbox("a")))))
 	writeCanaries(t, old)
 	require.NoError(t, old.Stop())
-	s := harness.Start(t, onExternal, withEncryptionFile(path))
+	s := startStill(t, onExternal, withEncryptionFile(path))
 	result := harness.RunBinary(t, "storage", "rewrite", "--etcd-servers", external.Endpoint, "--encryption-provider-config", path)
 	require.Zero(t, result.Code, result.Output())
 	assert.Contains(t, result.Stdout, "rewritten: 1 (0 were in the clear)\n")
@@ -468,7 +480,7 @@ func TestR17StorageRewriteBesideAServer(t *testing.T) {
 // R17: data that was written without encryption is refused until somebody says that
 // it is to be encrypted.
 func TestR17FromTheClear(t *testing.T) {
-	s := harness.Start(t, withoutEncryption())
+	s := startStill(t, withoutEncryption())
 	writeCanaries(t, s)
 	require.NoError(t, s.Stop())
 	_, err := harness.New(t, harness.InDir(s.Dir))
@@ -484,19 +496,21 @@ func TestR17FromTheClear(t *testing.T) {
 	for _, canary := range canaries() {
 		assert.NotContains(t, string(content), canary)
 	}
-	requireCanaries(t, harness.Start(t, harness.InDir(s.Dir)))
+	requireCanaries(t, startStill(t, harness.InDir(s.Dir)))
 }
 
 // R17, issue 4: a snapshot holds no key and nothing in the clear; restored with the
 // key it is the store as it was, and whoever watches from before reads anew.
 func TestR17SnapshotAndRestore(t *testing.T) {
-	s := harness.Start(t)
+	s := startStill(t)
 	writeCanaries(t, s)
 	snapshot := filepath.Join(t.TempDir(), "snapshot")
 	result := harness.RunBinary(t, "storage", "snapshot", "--data-dir", s.Dir, "--output", snapshot)
 	require.Zero(t, result.Code, result.Output())
 	lifecycleCreate(t, s, "lost")
-	seen := lifecyclePeer(t, s, "lost").ResourceVersion
+	lost, err := s.Client(t, harness.Admin).PeeringV1alpha1().ClusterPeers().Get(t.Context(), "lost", metav1.GetOptions{})
+	require.NoError(t, err)
+	seen := lost.ResourceVersion
 	require.NoError(t, s.Stop())
 
 	content, err := os.ReadFile(snapshot)
@@ -525,7 +539,7 @@ func TestR17SnapshotAndRestore(t *testing.T) {
 	_, err = harness.New(t, harness.InDir(dir))
 	require.ErrorContains(t, err, "its data is encrypted with a key that is not in the file")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "keys", "encryption.json"), key, 0o600))
-	restored := harness.Start(t, harness.InDir(dir))
+	restored := startStill(t, harness.InDir(dir))
 	requireCanaries(t, restored)
 	peers := restored.Client(t, harness.Admin).PeeringV1alpha1().ClusterPeers()
 	_, err = peers.Get(t.Context(), "lost", metav1.GetOptions{})

@@ -117,7 +117,7 @@ func TestR16Audit(t *testing.T) {
 			t.Parallel()
 			webhook := startAuditWebhook(t)
 			log := filepath.Join(t.TempDir(), "audit.log")
-			s := startAPI(t, harness.WithOptions(func(o *options.Options) {
+			s := startAlone(t, harness.WithOptions(func(o *options.Options) {
 				o.Audit.PolicyFile = harness.File(t, "policy.yaml", auditEverything)
 				o.Audit.LogOptions.Path, o.Audit.LogOptions.Format = log, modes.format
 				o.Audit.LogOptions.BatchOptions.Mode = modes.log
@@ -255,7 +255,7 @@ func auditedRequests(t *testing.T, s *api) (sent string, ids map[string]answer) 
 // R16: what is cut because it is too large was masked before.
 func TestR16AuditIsMaskedBeforeItIsCut(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "audit.log")
-	s := startAPI(t, harness.WithOptions(func(o *options.Options) {
+	s := startAlone(t, harness.WithOptions(func(o *options.Options) {
 		o.Audit.PolicyFile = harness.File(t, "policy.yaml", auditEverything)
 		o.Audit.LogOptions.Path = log
 		o.Audit.LogOptions.TruncateOptions.Enabled = true

@@ -39,6 +39,8 @@ type Config struct {
 	// QuotaBackendBytes limits the embedded store's database, in bytes. 0 means
 	// the default of package etcd.
 	QuotaBackendBytes int64
+	// Peering says how this cluster peers with others.
+	Peering PeeringConfig
 
 	ServerRun     *genericoptions.ServerRunOptions
 	Etcd          *genericoptions.EtcdOptions
@@ -53,6 +55,10 @@ type Config struct {
 	// WrapTransformers, if set, replaces what encrypts stored values by something of
 	// the caller's making around it. Tests use it to store in the clear.
 	WrapTransformers func(value.ResourceTransformers) value.ResourceTransformers
+	// NeverLeads makes the server one that runs no controllers, as a replica is while
+	// another one leads. Tests of what the API does by itself use it: the controllers take
+	// out of a status what somebody else has written there.
+	NeverLeads bool
 }
 
 // HostConfig says which cluster is the host, and where this server is in it.

@@ -39,7 +39,7 @@ import (
 // number of objects in the answer.
 func TestR1AuthorizerCallsARequest(t *testing.T) {
 	var calls atomic.Int32
-	s := startAPI(t, harness.WithAuthorizer(func(inner authorizer.Authorizer) authorizer.Authorizer {
+	s := startAlone(t, harness.WithAuthorizer(func(inner authorizer.Authorizer) authorizer.Authorizer {
 		return counting{inner, func(a authorizer.Attributes) {
 			if a.GetUser() != nil && slices.Contains([]string{harness.Viewer, harness.Admin}, a.GetUser().GetName()) {
 				calls.Add(1)
@@ -78,7 +78,7 @@ func TestR1AuthorizerCallsARequest(t *testing.T) {
 // list in the clear, through the same server: the two structs that hold a value.
 func TestR7AllocationsOfAList(t *testing.T) {
 	const items = 300
-	s := startAPI(t)
+	s := startAlone(t)
 	var group sync.WaitGroup
 	for worker := range 8 {
 		group.Go(func() {

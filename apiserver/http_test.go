@@ -42,6 +42,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"entente.dev/entente/apis/generated/clientset/versioned"
 	"entente.dev/entente/test/harness"
 )
 
@@ -77,6 +78,8 @@ var (
 // byte of its answer may hold a piece of any value that secret returned.
 type api struct {
 	*harness.Server
+	// alone says that no controller runs.
+	alone bool
 
 	mu      sync.Mutex
 	clients map[string]*http.Client
@@ -89,6 +92,18 @@ type fragment struct{ how, secret string }
 func startAPI(t *testing.T, opts ...harness.Option) *api {
 	t.Helper()
 	return &api{Server: harness.Start(t, opts...), clients: map[string]*http.Client{}, pieces: map[string]fragment{}}
+}
+
+// startAlone starts a server without controllers, for tests of what the API does by
+// itself. With them, what a test writes into a status would not stay there (S1).
+func startAlone(t *testing.T, opts ...harness.Option) *api {
+	t.Helper()
+	s := startAPI(t, append(opts, harness.WithoutControllers())...)
+	s.alone = true
+	client, err := versioned.NewForConfig(s.Server.Server.LoopbackConfig())
+	require.NoError(t, err)
+	harness.FinishDeletions(t, client)
+	return s
 }
 
 func (s *api) client(t testing.TB, user string) *http.Client {
@@ -400,23 +415,42 @@ func (s *api) seed(t testing.TB, name, spec, status string) {
 func (s *api) seedObject(t testing.TB, obj map[string]any, status string) {
 	t.Helper()
 	s.do(t, harness.Admin, http.MethodPost, "", encode(t, obj), revealing()).want(t, http.StatusCreated)
+	if s.alone {
+		s.do(t, harness.Admin, http.MethodPatch, name(obj)+"/status?fieldManager=entente-clusterpeer-controller", judged, as(mergePat), revealing()).want(t, http.StatusOK)
+	}
 	if status != "" {
 		s.do(t, harness.Admin, http.MethodPatch, name(obj)+"/status", `{"status":{"invite":{"connectionString":`+quote(status)+`}}}`, as(mergePat), revealing()).want(t, http.StatusOK)
 	}
 }
 
-// settled waits until the embedded controllers have said all they have to say
-// about an object, and returns it as a viewer sees it.
+// judged is what a controller would write into a status.
+const judged = `{"status":{"phase":"Error","observedGeneration":1,"conditions":[{"type":"Ready","status":"False","reason":"InvalidConnectionString",` +
+	`"message":"of a test","observedGeneration":1,"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
+
+// settled waits until the embedded controllers, if they run, have said all they have to
+// say about an object, and returns it as a viewer sees it.
 func (s *api) settled(t testing.TB, name string) map[string]any {
 	t.Helper()
 	var obj map[string]any
 	harness.Eventually(t, "the status of "+name+" is up to date", func(context.Context) bool {
 		obj = s.do(t, harness.Viewer, http.MethodGet, name, "").want(t, http.StatusOK).object(t)
+		if s.alone {
+			return true
+		}
 		observed, _, _ := unstructured.NestedFieldNoCopy(obj, "status", "observedGeneration")
 		wanted, _, _ := unstructured.NestedFieldNoCopy(obj, "metadata", "generation")
 		return observed != nil && observed == wanted
 	})
 	return obj
+}
+
+// gone waits until there is no object of a name: deletion is two steps, the second of
+// which is that the finalizer is taken off.
+func (s *api) gone(t testing.TB, name string) {
+	t.Helper()
+	harness.Eventually(t, name+" is gone", func(context.Context) bool {
+		return s.do(t, harness.Viewer, http.MethodGet, name, "").code == http.StatusNotFound
+	})
 }
 
 // stored are the values that are stored in the sensitive fields.

@@ -19,7 +19,10 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -31,7 +34,6 @@ import (
 	"entente.dev/entente/apis/generated/clientset/versioned"
 	"entente.dev/entente/apis/peering"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
-	"entente.dev/entente/controllers"
 	"entente.dev/entente/registry/peering/clusterpeer"
 	"entente.dev/entente/registry/sensitive"
 )
@@ -48,10 +50,10 @@ func (s *Server) install(ctx context.Context, config CompletedConfig, generic *g
 			return err
 		}
 	}
-	if err := server.AddReadyzChecks(s.mode.checks()...); err != nil {
+	if err := server.AddReadyzChecks(append(s.mode.checks(), s.peering.checks()...)...); err != nil {
 		return fmt.Errorf("could not add readiness checks: %w", err)
 	}
-	group, err := peeringGroup(config.api, generic, sight)
+	group, err := peeringGroup(config.api, generic, sight, issuers(config))
 	if err != nil {
 		return err
 	}
@@ -62,19 +64,30 @@ func (s *Server) install(ctx context.Context, config CompletedConfig, generic *g
 	if err := server.InstallAPIGroups(append(beside, group)...); err != nil {
 		return fmt.Errorf("could not install the API groups: %w", err)
 	}
-	return s.addControllers(ctx, config.api)
+	return s.addControllers(ctx, config)
+}
+
+// issuers are the embedded controllers, whoever else may write a status. Where none run
+// there is nobody to keep what was issued from.
+func issuers(config CompletedConfig) clusterpeer.Issuers {
+	if config.NeverLeads {
+		return nil
+	}
+	return func(who user.Info) bool {
+		return who.GetName() == user.APIServerUser && slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup)
+	}
 }
 
 // peeringGroup maps the resources of peering.entente.dev to their endpoints; sight
 // decides who sees sensitive fields.
-func peeringGroup(api *API, generic *genericapiserver.Config, sight authorizer.Authorizer) (*genericapiserver.APIGroupInfo, error) {
+func peeringGroup(api *API, generic *genericapiserver.Config, sight authorizer.Authorizer, issuers clusterpeer.Issuers) (*genericapiserver.APIGroupInfo, error) {
 	group := genericapiserver.NewDefaultAPIGroupInfo(peering.GroupName, api.Scheme, api.ParameterCodec, api.Codecs)
 	group.NegotiatedSerializer = sensitive.NewNegotiatedSerializer(api.Codecs)
 	metrics, err := sensitive.NewMetrics("entente", legacyregistry.Register)
 	if err != nil {
 		return nil, err
 	}
-	clusterPeers, err := clusterpeer.NewStorage(api.Scheme, generic.RESTOptionsGetter, sight, metrics)
+	clusterPeers, err := clusterpeer.NewStorage(api.Scheme, generic.RESTOptionsGetter, sight, metrics, issuers)
 	if err != nil {
 		return nil, err
 	}
@@ -86,10 +99,10 @@ func peeringGroup(api *API, generic *genericapiserver.Config, sight authorizer.A
 	return &group, nil
 }
 
-// addControllers starts the embedded controllers once the server is ready, over
-// the loopback client, so that they go through the same registry as everyone, and
-// stops them before it drains.
-func (s *Server) addControllers(ctx context.Context, api *API) error {
+// addControllers starts what deals with other clusters once the server is ready: the
+// gateway, and the embedded controllers while it leads, over the loopback client, so that
+// they go through the same registry as everyone. They end before the server drains.
+func (s *Server) addControllers(ctx context.Context, config CompletedConfig) error {
 	var err error
 	if s.loopback, err = restclient.HTTPClientFor(s.generic.LoopbackClientConfig); err != nil {
 		return fmt.Errorf("could not make the controllers' client: %w", err)
@@ -98,24 +111,39 @@ func (s *Server) addControllers(ctx context.Context, api *API) error {
 	if err != nil {
 		return fmt.Errorf("could not make the controllers' client: %w", err)
 	}
-	recorder, err := s.recordEvents(ctx, api)
+	recorder, err := s.recordEvents(ctx, config.api)
 	if err != nil {
 		return err
 	}
-	catalog, err := controllers.NewCatalog(controllers.Config{Client: client, Recorder: recorder})
-	if err != nil {
+	s.peering.record(recorder)
+	term := func() (catalog, error) { return s.peering.controllers(client) }
+	// What is wrong with their config is said now, not when this server is elected.
+	if _, err := term(); err != nil {
 		return err
 	}
+	lead := s.mode.lead
+	if config.NeverLeads {
+		lead = neverLead
+	}
+	office := newOffice(lead, term)
 	// The hooks' contexts end with the server's, before it drains: the controllers
 	// end when they are told to.
-	running := context.WithoutCancel(ctx)
-	start := func(genericapiserver.PostStartHookContext) error { return catalog.Start(running) }
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var serving sync.WaitGroup
+	start := func(genericapiserver.PostStartHookContext) error {
+		serving.Go(func() { s.peering.begin(running, client, func() { office.start(context.WithoutCancel(ctx)) }) })
+		return nil
+	}
 	stop := func() error {
-		ctx, cancel := context.WithTimeout(running, controllerStopTimeout)
-		defer cancel()
-		return catalog.Stop(ctx)
+		stopping, done := context.WithTimeout(context.WithoutCancel(ctx), controllerStopTimeout)
+		defer done()
+		err := office.stop(stopping)
+		cancel()
+		serving.Wait()
+		return err
 	}
 	if err := s.generic.AddPostStartHook("start-controllers", start); err != nil {
+		cancel()
 		return err
 	}
 	return s.generic.AddPreShutdownHook("stop-controllers", stop)

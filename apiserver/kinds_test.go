@@ -348,6 +348,8 @@ func TestK2Selectors(t *testing.T) {
 	// deletecollection heeds selectors.
 	s.do(t, harness.Operator, http.MethodDelete, "?fieldSelector=metadata.name%3Da", "").want(t, 200)
 	s.do(t, harness.Operator, http.MethodDelete, "?labelSelector=l-b", "").want(t, 200)
+	s.gone(t, "a")
+	s.gone(t, "b")
 	left := s.do(t, harness.Viewer, http.MethodGet, "", "").items(t)
 	require.Len(t, left, 1)
 	assert.Equal(t, "c", name(left[0]))
@@ -465,7 +467,7 @@ func TestK2GenerationAndStatus(t *testing.T) {
 
 // K1: what is invalid is said at once, path by path.
 func TestK1Validation(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	refuses := func(method, path, body, contentType string, want ...string) {
 		t.Helper()
 		a := s.do(t, harness.Operator, method, path, body, as(contentType))
@@ -548,18 +550,18 @@ func TestK1Validation(t *testing.T) {
 		}
 	})
 	t.Run("a required boolean is kept when false", func(t *testing.T) {
-		s.seed(t, "f", "", s.secret())
-		assert.Equal(t, false, field(s.settled(t, "f"), "status", "invite", "used"))
+		s.seed(t, "f", "", "")
+		obj := s.do(t, harness.Operator, http.MethodPatch, "f/status", `{"status":{"invite":{"tokenID":"f"}}}`, as(mergePat)).want(t, 200).object(t)
+		assert.Equal(t, false, field(obj, "status", "invite", "used"))
 	})
 }
 
 // K3: the Table.
 func TestK3Table(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	spec, status := s.secret(), s.secret()
 	s.seed(t, "a", spec, status)
 	s.do(t, harness.Operator, http.MethodPost, "", encode(t, invitePeer("b"))).want(t, 201)
-	s.settled(t, "b")
 	s.do(t, harness.Operator, http.MethodPatch, "a/status", `{"status":{"peer":{"alias":"the-alias","clusterUUID":"the-uuid","endpoint":"https://the-endpoint"},"pairedProjectsCount":42,"effectiveCapabilities":["the-capability"]}}`, as(mergePat)).want(t, 200)
 	for _, path := range []string{"", "a", "?resourceVersion=0", "a/status"} {
 		a := s.do(t, harness.Admin, http.MethodGet, path, "", accept(tableType)).want(t, 200) // not even for the admin
@@ -583,7 +585,7 @@ func TestK3Table(t *testing.T) {
 		require.Len(t, row, len(narrow)+len(wide))
 		assert.Equal(t, "a", row[at["name"]])
 		assert.Equal(t, "Join", row[at["type"]])
-		assert.Equal(t, "False", row[at["ready"]])
+		assert.Equal(t, []any{"Error", "False", "InvalidConnectionString"}, []any{row[at["phase"]], row[at["ready"]], row[at["reason"]]})
 		assert.Equal(t, "the-alias", row[at["alias"]])
 		assert.EqualValues(t, 42, row[at["projects"]])
 		assert.NotContains(t, []any{"", "<unknown>", nil}, row[at["age"]])

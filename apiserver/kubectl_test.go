@@ -33,7 +33,7 @@ func standaloneUsers() conformance.Users {
 
 // Issue 2, item 6: what a person types, with real kubectl.
 func TestKubectl(t *testing.T) {
-	s := harness.Start(t)
+	s := harness.Start(t, harness.WithGateway(t))
 	conformance.Kubectl(t, s, standaloneUsers())
 	t.Run("Events", func(t *testing.T) { testKubectlEvents(t, s) })
 	t.Run("Auth", func(t *testing.T) { testKubectlAuth(t, s) })

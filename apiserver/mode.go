@@ -33,15 +33,21 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"entente.dev/entente/apiserver/encryption"
+	"entente.dev/entente/peering/protocol"
+	"entente.dev/entente/registry/ledger"
 )
 
 // mode is what differs between a server behind a host cluster and one without.
-// Its methods are called in this order, once each.
+// Its methods are called in this order, once each unless they say otherwise.
 type mode interface {
 	// prepare makes what a server on this port needs.
 	prepare(ctx context.Context, port int) error
+	// clusterUUID is the identity of this cluster.
+	clusterUUID() string
 	// keys is where the generated key of the store is kept.
 	keys() encryption.KeyStore
+	// epoch is where the epoch of the ledger is kept.
+	epoch() ledger.EpochStore
 	// serving completes how to serve: the certificate.
 	serving(options *genericoptions.SecureServingOptions) error
 	// configure decides who users are and how many requests are served at a time.
@@ -59,6 +65,12 @@ type mode interface {
 	groups(generic *genericapiserver.Config) ([]*genericapiserver.APIGroupInfo, error)
 	// events is where Events are recorded; nil: nowhere, they are log lines.
 	events() events.EventSink
+	// issuer reads who issues the tokens of this cluster's ServiceAccounts, as often as it
+	// is asked; nil: nobody.
+	issuer(ctx context.Context) (*protocol.Issuer, error)
+	// lead calls work whenever this server is the one of its replicas to run the
+	// controllers, until ctx ends. The context of work ends when it no longer is.
+	lead(ctx context.Context, work func(context.Context)) error
 	// run does what is to be done while the server serves and drains, until ctx ends.
 	run(ctx context.Context)
 }

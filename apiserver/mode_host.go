@@ -19,10 +19,12 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -36,8 +38,11 @@ import (
 	"entente.dev/entente/apis/peering"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/apiserver/encryption"
+	"entente.dev/entente/apiserver/epoch"
 	"entente.dev/entente/apiserver/host"
 	"entente.dev/entente/apiserver/servingcert"
+	"entente.dev/entente/peering/protocol"
+	"entente.dev/entente/registry/ledger"
 )
 
 // informerResync is after what time informers hand everything out again, as in
@@ -48,9 +53,11 @@ const informerResync = 10 * time.Minute
 type hostMode struct {
 	config      CompletedConfig
 	host        *host.Host
+	uuid        string
 	factory     informers.SharedInformerFactory
 	monitor     *host.Monitor
 	header      *host.RequestHeader
+	tokens      *host.Issuer
 	certificate *servingcert.Manager // nil with --tls-cert-file
 }
 
@@ -65,11 +72,19 @@ func newHostMode(ctx context.Context, config CompletedConfig) (*hostMode, error)
 	if err := awaitKeys(ctx, keysInSecret(h)); err != nil {
 		return nil, err
 	}
+	clusterUUID := config.Peering.ClusterUUID
+	if clusterUUID == "" {
+		if clusterUUID, err = h.ClusterUUID(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return &hostMode{
 		config:  config,
 		host:    h,
+		uuid:    clusterUUID,
 		factory: informers.NewSharedInformerFactoryWithOptions(h.Client, informerResync, informers.WithTransform(onlyPoliciesFor(peering.GroupName))),
 		monitor: h.NewMonitor(),
+		tokens:  h.NewIssuer(),
 	}, nil
 }
 
@@ -77,6 +92,8 @@ func (m *hostMode) prepare(ctx context.Context, _ int) (err error) {
 	m.header, err = m.host.NewRequestHeader(ctx)
 	return err
 }
+
+func (m *hostMode) clusterUUID() string { return m.uuid }
 
 func (m *hostMode) keys() encryption.KeyStore {
 	return keysInSecret(m.host)
@@ -102,6 +119,10 @@ func awaitKeys(ctx context.Context, keys encryption.KeyStore) error {
 // keysInSecret keeps the generated key of the store in the host cluster.
 func keysInSecret(h *host.Host) encryption.KeyStore {
 	return encryption.NewSecretStore(h.Client.CoreV1().Secrets(h.Namespace), h.Namespace, encryption.SecretName)
+}
+
+func (m *hostMode) epoch() ledger.EpochStore {
+	return epoch.NewSecret(m.host.Client.CoreV1().Secrets(m.host.Namespace), m.host.Namespace)
 }
 
 // serving uses a certificate of our own CA, unless one is given.
@@ -165,6 +186,22 @@ func (m *hostMode) checks() []healthz.HealthChecker {
 
 func (m *hostMode) events() events.EventSink {
 	return &events.EventSinkImpl{Interface: m.host.Client.EventsV1()}
+}
+
+func (m *hostMode) issuer(ctx context.Context) (*protocol.Issuer, error) {
+	url, jwks, err := m.tokens.Read(ctx)
+	if err != nil || url == "" {
+		return nil, err
+	}
+	return &protocol.Issuer{URL: url, JWKS: jwks}, nil
+}
+
+func (m *hostMode) lead(ctx context.Context, work func(context.Context)) error {
+	name, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("could not name this replica: %w", err)
+	}
+	return m.host.Lead(ctx, name+"_"+string(uuid.NewUUID()), work)
 }
 
 func (m *hostMode) run(ctx context.Context) {

@@ -30,8 +30,11 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"entente.dev/entente/apiserver/encryption"
+	"entente.dev/entente/apiserver/epoch"
 	"entente.dev/entente/apiserver/standalone"
 	"entente.dev/entente/apiserver/standalone/reviews"
+	"entente.dev/entente/peering/protocol"
+	"entente.dev/entente/registry/ledger"
 )
 
 // standaloneMode stands in for a host cluster with files in the data folder.
@@ -45,9 +48,18 @@ func (m *standaloneMode) prepare(ctx context.Context, port int) (err error) {
 	return err
 }
 
+func (m *standaloneMode) clusterUUID() string {
+	if m.config.Peering.ClusterUUID != "" {
+		return m.config.Peering.ClusterUUID
+	}
+	return m.environment.ClusterUUID
+}
+
 func (m *standaloneMode) keys() encryption.KeyStore {
 	return encryption.NewFileStore(m.config.DataDir)
 }
+
+func (m *standaloneMode) epoch() ledger.EpochStore { return epoch.NewFile(m.config.DataDir) }
 
 func (m *standaloneMode) serving(options *genericoptions.SecureServingOptions) error {
 	if options.ServerCert.CertKey.CertFile == "" {
@@ -99,5 +111,14 @@ func (m *standaloneMode) groups(generic *genericapiserver.Config) ([]*genericapi
 func (m *standaloneMode) checks() []healthz.HealthChecker { return nil }
 
 func (m *standaloneMode) events() events.EventSink { return nil }
+
+// issuer knows of nobody: there are no ServiceAccounts.
+func (m *standaloneMode) issuer(context.Context) (*protocol.Issuer, error) { return nil, nil }
+
+// lead is all that there is: the data folder belongs to one process.
+func (m *standaloneMode) lead(ctx context.Context, work func(context.Context)) error {
+	work(ctx)
+	return nil
+}
 
 func (m *standaloneMode) run(ctx context.Context) { m.environment.Run(ctx) }

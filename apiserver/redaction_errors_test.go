@@ -132,7 +132,7 @@ func refused(t testing.TB, what string, a answer) {
 
 // R15: errors name the path and never the value, whichever way a bad object comes.
 func TestR15WrongTypes(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	n := "r15"
 	spec, status := s.secret(), s.secret()
 	s.seed(t, n, spec, status)
@@ -199,7 +199,7 @@ func refusedUnlessIgnored(t testing.TB, b bad, a answer) {
 
 // R15: texts that do not parse, as every kind of body.
 func TestR15BrokenBodies(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	n := "r15"
 	spec, status := s.secret(), s.secret()
 	s.seed(t, n, spec, status)
@@ -388,7 +388,7 @@ func TestR15BrokenBodies(t *testing.T) {
 // R15, K2: unknown and repeated fields, in the three ways of field validation;
 // warnings do not quote values either.
 func TestR15FieldValidation(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	i := 0
 	for _, tt := range []struct{ what, body string }{
 		{"unknown in the parent", `{"spec":{"type":"Join","join":{"connectionString":CANARY,"unknown":CANARY}}}`},

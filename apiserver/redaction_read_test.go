@@ -91,7 +91,7 @@ func startJudged(t *testing.T) (*api, *judge) {
 	t.Helper()
 	j := &judge{hung: make(chan struct{})}
 	j.mode.Store("")
-	s := startAPI(t, harness.WithAuthorizer(func(inner authorizer.Authorizer) authorizer.Authorizer {
+	s := startAlone(t, harness.WithAuthorizer(func(inner authorizer.Authorizer) authorizer.Authorizer {
 		j.Authorizer = inner
 		return j
 	}))
@@ -313,7 +313,7 @@ func TestR2OnlyAllowReveals(t *testing.T) {
 
 // R4: the embedded controllers' client is privileged and nevertheless redacted.
 func TestR4Loopback(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	spec, status := s.secret(), s.secret()
 	s.seed(t, "a", spec, status)
 	current := s.do(t, loopbackClient, http.MethodGet, "a", "").want(t, 200).object(t)
@@ -387,7 +387,7 @@ var everyone = []string{"a", "b", "bare", "late"}
 
 // R5, R6: who reads what, verb by verb.
 func TestR5ReadMatrix(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	p := seedPeers(t, s)
 	read := []string{"get", "list", "watch"}
 	main, sensitive := []string{"clusterpeers", "clusterpeers/status"}, []string{"clusterpeers/sensitive"}
@@ -505,7 +505,7 @@ func (s *api) chunks(t *testing.T, user string, sees []string, p peers) {
 
 // R5: every encoding and every shape.
 func TestR5Shapes(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	p := seedPeers(t, s)
 	paths := map[string][]string{
 		"a": {"a"}, "a/status": {"a"}, "bare": {"bare"}, "late/status": {"late"},
@@ -638,7 +638,7 @@ func TestR5Shapes(t *testing.T) {
 
 // R7: a redacted read leaves the watch cache as it was, also under load.
 func TestR7CacheIsNotTouched(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	p := seedPeers(t, s)
 	truthful := func(t *testing.T) {
 		t.Helper()

@@ -80,7 +80,7 @@ func (w *stream) untilSeen(t *testing.T, change func(), want, before string) {
 // every form, and the watch goes on; even without the right to watch at all, as
 // everywhere in Kubernetes, but then redacted.
 func TestR3OpenWatchFollowsTheRight(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	const initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
 	for name, test := range map[string]struct {
 		query, accept string
@@ -152,7 +152,7 @@ func TestR3OpenWatchFollowsTheRight(t *testing.T) {
 // R3: a right to one object, by name, opens no watch of all; and the decision is
 // about who is impersonated, not about who impersonates.
 func TestR3WhoseRight(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	secret := s.secret()
 	s.seed(t, "one", secret, "")
 	s.AddUser(t, "named", append(operatorRules(), harness.Rule([]string{"watch"}, []string{"clusterpeers/sensitive"}, "one"))...)
@@ -192,7 +192,7 @@ func TestR3WhoseRight(t *testing.T) {
 // R3: the watches of a user ask once together, and then once in 5 seconds.
 func TestR3WatchesAskTogether(t *testing.T) {
 	var asked atomic.Int32
-	s := startAPI(t, harness.WithAuthorizer(func(inner authorizer.Authorizer) authorizer.Authorizer {
+	s := startAlone(t, harness.WithAuthorizer(func(inner authorizer.Authorizer) authorizer.Authorizer {
 		return counting{inner, func(a authorizer.Attributes) {
 			if a.GetSubresource() == "sensitive" && a.GetVerb() == "watch" && a.GetUser().GetName() == harness.Viewer {
 				asked.Add(1)

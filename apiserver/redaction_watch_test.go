@@ -34,7 +34,7 @@ import (
 
 // R8: what a watch says about the life of an object.
 func TestR8WatchEvents(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	s.AddUser(t, "seer", append(operatorRules(), harness.Rule([]string{"watch"}, []string{"clusterpeers/sensitive"}))...)
 	for user, reveals := range map[string]bool{harness.Viewer: false, harness.Operator: false, harness.Admin: true, "seer": true} {
 		for what, query := range map[string]string{
@@ -114,7 +114,7 @@ func hidden(value string) string {
 
 // R8, K2: watch-list sends what there is, then a bookmark that says so.
 func TestR8Bookmarks(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	p := seedPeers(t, s)
 	end := func(e event) bool {
 		return e.Type == "BOOKMARK" && field(e.Object, "metadata", "annotations", "k8s.io/initial-events-end") == "true"
@@ -201,7 +201,7 @@ func TestR8Bookmarks(t *testing.T) {
 // R8: an error event is passed on as it is.
 func TestR8ErrorEvents(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	s := startAPI(t, harness.InDir(dir))
+	s := startAlone(t, harness.InDir(dir))
 	spec, status := s.secret(), s.secret()
 	s.seed(t, "a", spec, status)
 	old := version(t, s.do(t, harness.Viewer, http.MethodGet, "", "").want(t, 200).object(t))
@@ -211,7 +211,7 @@ func TestR8ErrorEvents(t *testing.T) {
 	require.NoError(t, s.Stop())
 
 	// A new server's watch cache starts at the present.
-	again := startAPI(t, harness.InDir(dir))
+	again := startAlone(t, harness.InDir(dir))
 	again.keep(spec)
 	again.keep(status)
 	for user, opts := range map[string][]with{harness.Viewer: nil, harness.Admin: {revealing()}} {
@@ -246,7 +246,7 @@ func TestR8ErrorEvents(t *testing.T) {
 
 // R8: a stopped watch leaves no goroutine.
 func TestR8NoGoroutineLeft(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	for i := range 20 {
 		s.do(t, harness.Operator, http.MethodPost, "", encode(t, joinPeer(fmt.Sprintf("g-%d", i), s.secret()))).want(t, 201)
 	}
@@ -297,7 +297,7 @@ func TestR8NoGoroutineLeft(t *testing.T) {
 
 // R7, R8: many watchers with and without the right, one object changing.
 func TestR8ManyWatchers(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	spec := s.secret()
 	s.seed(t, "busy", spec, "")
 	type watcher struct {

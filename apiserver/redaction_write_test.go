@@ -51,7 +51,7 @@ func statusManifest(t testing.TB, name, value string) string {
 
 // R5, R6: the answers of writes, for a holder of the right and for others.
 func TestR5WriteAnswers(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	main, sensitive := operatorRules(), []string{"clusterpeers/sensitive"}
 	// The verb of the decision is get (list for a collection), not the request's.
 	s.AddUser(t, "gets", append(main, harness.Rule([]string{"get"}, sensitive))...)
@@ -135,9 +135,11 @@ func TestR5WriteAnswers(t *testing.T) {
 					gone := fmt.Sprintf("%s-gone-%d", n, len(q))
 					s.seed(t, gone, spec, status)
 					check(s.do(t, user, http.MethodDelete, gone+q, "", one...).want(t, 200), r.one, true, true)
-					if q == "" || q == "?dryRun=All" {
-						want := map[string]int{"": http.StatusNotFound, "?dryRun=All": http.StatusOK}[q]
-						s.do(t, harness.Viewer, http.MethodGet, gone, "").want(t, want)
+					switch q {
+					case "":
+						s.gone(t, gone)
+					case "?dryRun=All":
+						s.do(t, harness.Viewer, http.MethodGet, gone, "").want(t, http.StatusOK)
 					}
 				})
 			}
@@ -181,7 +183,7 @@ func TestR5WriteAnswers(t *testing.T) {
 
 // R9: the subresource sensitive.
 func TestR9Sensitive(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	s.AddUser(t, "patcher", append(operatorRules(), harness.Rule([]string{"patch"}, []string{"clusterpeers/sensitive"}))...)
 	s.AddUser(t, "updater", append(operatorRules(), harness.Rule([]string{"update"}, []string{"clusterpeers/sensitive"}))...)
 	s.AddUser(t, "keeper", harness.Rule([]string{"get", "update", "patch"}, []string{"clusterpeers/sensitive"}))
@@ -412,7 +414,7 @@ func managers(t testing.TB, a answer) string {
 // the admin, whose answer shows the outcome but whose write is computed on the
 // placeholder.
 func TestR10PatchesSeeThePlaceholder(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	const into = "/metadata/annotations/peering.entente.dev~1copy"
 	type outcome struct {
 		code int    // 0: any of 4xx
@@ -562,7 +564,7 @@ func TestR10PatchesSeeThePlaceholder(t *testing.T) {
 
 // R10: a guess and the truth get the same answer, whatever the way of asking.
 func TestR10NoOracle(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	type question struct {
 		what, query, contentType string
 		status                   bool
@@ -670,7 +672,7 @@ func TestR10NoOracle(t *testing.T) {
 
 // R11: the placeholder means "as it is".
 func TestR11PlaceholderKeeps(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	for _, user := range []string{harness.Operator, harness.Admin} {
 		t.Run("ten rounds by "+user, func(t *testing.T) {
 			t.Parallel()
@@ -839,7 +841,7 @@ func TestR11PlaceholderKeeps(t *testing.T) {
 
 // R12: write-only for those without the right.
 func TestR12WriteOnly(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	for i, r := range []struct {
 		contentType string
 		body        func(n, value string) string
@@ -923,7 +925,7 @@ func TestR12WriteOnly(t *testing.T) {
 
 // R14: no annotation keeps a copy of what is submitted.
 func TestR14Annotations(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	annotation := func(t *testing.T, n, key string) (string, bool) {
 		t.Helper()
 		a := s.do(t, harness.Admin, http.MethodGet, n+"/sensitive", "", revealing()).want(t, 200)
@@ -1103,7 +1105,7 @@ func jsonWithoutHTML(t testing.TB, text string) string {
 
 // R18: nothing but the two fields ever holds a value, whatever was written.
 func TestR18NoCopies(t *testing.T) {
-	s := startAPI(t)
+	s := startAlone(t)
 	n := "r18"
 	spec, status := s.secret(), s.secret()
 	s.do(t, harness.Operator, http.MethodPatch, n+"?fieldManager=r18", manifest(t, n, spec), as(applyPat)).want(t, 201)

@@ -48,12 +48,14 @@ type Server struct {
 	mode       mode
 	encryption *encryption.Encryption
 	listener   net.Listener
+	gateway    net.Listener // nil: this cluster can only join
+	peering    *peers
 	loopback   *http.Client
 	stopEvents func()
 }
 
 // New claims the data folder, waits for an external store and the host cluster,
-// binds the port, starts the embedded store and puts the server together. What it
+// binds the ports, starts the embedded store and puts the server together. What it
 // started is stopped again when it fails, and else when Run returns or by Close.
 func New(ctx context.Context, config CompletedConfig) (_ *Server, err error) {
 	s := &Server{}
@@ -84,6 +86,9 @@ func New(ctx context.Context, config CompletedConfig) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.gateway, err = listenGateway(config.Peering); err != nil {
+		return nil, err
+	}
 	if config.embedded() {
 		s.store, err = etcd.Start(ctx, etcd.Config{Claim: s.claim, QuotaBackendBytes: config.QuotaBackendBytes})
 		if err != nil {
@@ -99,6 +104,9 @@ func New(ctx context.Context, config CompletedConfig) (_ *Server, err error) {
 	}
 	generic, sight, err := genericConfig(ctx, config, &etcdOptions, s.mode, s.encryption)
 	if err != nil {
+		return nil, err
+	}
+	if s.peering, err = newPeers(ctx, config, etcdOptions.StorageConfig, generic, s.mode, s.gateway); err != nil {
 		return nil, err
 	}
 	if err := s.install(ctx, config, generic, sight); err != nil {
@@ -181,6 +189,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	var affairs sync.WaitGroup
 	affairs.Go(func() { s.mode.run(background) })
 	affairs.Go(func() { s.encryption.Run(background) })
+	affairs.Go(func() { s.peering.ledger.Run(background) })
 	defer affairs.Wait()
 	defer stop()
 
@@ -215,11 +224,17 @@ func (s *Server) Close() error {
 	if s.generic != nil {
 		s.generic.Destroy()
 	}
+	if s.peering != nil {
+		errs = append(errs, s.peering.Close())
+	}
 	if s.encryption != nil {
 		s.encryption.Close()
 	}
-	if s.listener != nil {
-		if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+	for _, listener := range []net.Listener{s.listener, s.gateway} {
+		if listener == nil {
+			continue
+		}
+		if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
 	}

@@ -64,30 +64,18 @@ func (e *TakenError) Error() string {
 // serves and as whom it knows this server. It fails with a *TakenError if one of
 // the API groups is there by CustomResourceDefinitions.
 func (h *Host) Await(ctx context.Context, groups ...string) error {
-	log := klog.FromContext(ctx)
-	said := ""
-	for {
+	return h.keepTrying(ctx, "the host cluster", func(ctx context.Context) (bool, error) {
 		found, err := h.ask(ctx, groups)
-		if err == nil {
-			h.facts = found
-			log.Info("The host cluster answers", "version", found.version, "as", found.username)
-			return nil
-		}
 		if taken := (*TakenError)(nil); errors.As(err, &taken) {
-			return taken
+			return true, taken
 		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("gave up waiting for the host cluster: %w", context.Cause(ctx))
+		if err != nil {
+			return false, err
 		}
-		if text := err.Error(); text != said {
-			said = text
-			log.Error(err, "Not ready: waiting for the host cluster", "server", withoutUserinfo(h.config.Host))
-		}
-		select {
-		case <-ctx.Done():
-		case <-h.clock.After(retryInterval):
-		}
-	}
+		h.facts = found
+		klog.FromContext(ctx).Info("The host cluster answers", "version", found.version, "as", found.username)
+		return true, nil
+	})
 }
 
 // withoutUserinfo is an address for the log.

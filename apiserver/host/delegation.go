@@ -53,7 +53,7 @@ const (
 // cannot be read, and lets anonymous requests in everywhere.
 func (h *Host) Authenticate(generic *genericapiserver.Config, header *RequestHeader, anonymousConfig *apiserver.AnonymousAuthConfig) error {
 	factory := authenticatorfactory.DelegatingAuthenticatorConfig{
-		TokenAccessReviewClient:  h.reviews.AuthenticationV1(),
+		TokenAccessReviewClient:  h.urgent.AuthenticationV1(),
 		TokenAccessReviewTimeout: reviewTimeout,
 		WebhookRetryBackoff:      genericoptions.DefaultAuthWebhookRetryBackoff(),
 		CacheTTL:                 tokenTTL,
@@ -85,7 +85,7 @@ func (h *Host) SightAuthorizer() (authorizer.Authorizer, error) { return h.autho
 
 func (h *Host) authorizer(ttl time.Duration) (authorizer.Authorizer, error) {
 	factory := authorizerfactory.DelegatingAuthorizerConfig{
-		SubjectAccessReviewClient: h.reviews.AuthorizationV1(),
+		SubjectAccessReviewClient: h.urgent.AuthorizationV1(),
 		AllowCacheTTL:             ttl,
 		DenyCacheTTL:              ttl,
 		WebhookRetryBackoff:       genericoptions.DefaultAuthWebhookRetryBackoff(),

@@ -68,7 +68,7 @@ type Host struct {
 	config    *rest.Config
 	discovery discovery.DiscoveryInterfaceWithContext
 	metadata  metadata.Interface
-	reviews   kubernetes.Interface
+	urgent    kubernetes.Interface
 	clock     clock.WithTicker
 
 	facts facts // set by Await
@@ -99,12 +99,12 @@ func New(config Config) (*Host, error) {
 	if h.metadata, err = metadata.NewForConfig(restConfig); err != nil {
 		return nil, fmt.Errorf("could not make a client of the host cluster: %w", err)
 	}
-	// Reviews stand in the way of every request, so they have a limit of their own,
-	// in time and not in number.
-	reviews := rest.CopyConfig(restConfig)
-	reviews.Timeout = reviewTimeout
-	reviews.QPS = -1
-	if h.reviews, err = kubernetes.NewForConfig(reviews); err != nil {
+	// Reviews stand in the way of every request, and a lease that is not renewed in time
+	// is lost: they have a limit of their own, in time and not in number.
+	urgent := rest.CopyConfig(restConfig)
+	urgent.Timeout = reviewTimeout
+	urgent.QPS = -1
+	if h.urgent, err = kubernetes.NewForConfig(urgent); err != nil {
 		return nil, fmt.Errorf("could not make a client of the host cluster: %w", err)
 	}
 	return h, nil

@@ -139,7 +139,7 @@ func (h *Host) checkDelegation(ctx context.Context) error {
 		{Group: "authorization.k8s.io", Resource: "subjectaccessreviews", Verb: "create"},
 	} {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &attributes}}
-		answer, err := h.reviews.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		answer, err := h.urgent.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err != nil {
 			return fmt.Errorf("could not ask the host cluster for the rights of this server: %w", err)
 		}

@@ -53,6 +53,7 @@ type Options struct {
 	Host              apiserver.HostConfig
 	DataDir           string
 	QuotaBackendBytes int64
+	Peering           Peering
 
 	ServerRun     *genericoptions.ServerRunOptions
 	Etcd          *genericoptions.EtcdOptions
@@ -74,6 +75,7 @@ func New() (*Options, error) {
 	o := &Options{
 		Host:              apiserver.HostConfig{ServiceName: DefaultServiceName},
 		QuotaBackendBytes: etcd.DefaultQuotaBackendBytes,
+		Peering:           newPeering(),
 		ServerRun:         genericoptions.NewServerRunOptionsForComponent("entente", registry),
 		Etcd:              NewEtcdOptions(),
 		SecureServing:     genericoptions.NewSecureServingOptions().WithLoopback(),
@@ -109,6 +111,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	entente.Int64Var(&o.QuotaBackendBytes, "etcd-quota-backend-bytes", o.QuotaBackendBytes,
 		"Largest size of the embedded store's database, in bytes. At the limit the store refuses writes until space is freed.")
 
+	o.Peering.addFlags(sections.FlagSet("peering"))
 	addExcept(sections.FlagSet("generic"), o.ServerRun.AddUniversalFlags,
 		"emulated-version", "min-compatibility-version", "feature-gates", "emulation-forward-compatible", "runtime-config-emulation-forward-compatible")
 	AddEtcdFlags(o.Etcd, sections.FlagSet("etcd"))
@@ -154,6 +157,7 @@ func (o *Options) Validate() error {
 	} else {
 		errs = append(errs, o.validateHost(embedded)...)
 	}
+	errs = append(errs, o.Peering.validate(o.Standalone)...)
 	if embedded {
 		// The embedded store is known when it has started.
 		etcdOptions.StorageConfig.Transport.ServerList = []string{"embedded"}
@@ -194,20 +198,26 @@ func (o *Options) validateHost(embedded bool) (errs []error) {
 // Config returns the config of the server. The options must be valid.
 func (o *Options) Config() apiserver.Config {
 	if o.SecureServing.BindAddress == nil {
-		o.SecureServing.BindAddress = net.IPv4zero
-		if o.Standalone {
-			o.SecureServing.BindAddress = net.IPv4(127, 0, 0, 1)
-		}
+		o.SecureServing.BindAddress = defaultBindAddress(o.Standalone)
 	}
 	return apiserver.Config{
 		Standalone:        o.Standalone,
 		Host:              o.Host,
 		DataDir:           o.DataDir,
 		QuotaBackendBytes: o.QuotaBackendBytes,
+		Peering:           o.Peering.config(o.Standalone),
 		ServerRun:         o.ServerRun,
 		Etcd:              o.Etcd,
 		SecureServing:     o.SecureServing,
 		Audit:             o.Audit,
 		Features:          o.Features,
 	}
+}
+
+// defaultBindAddress keeps a standalone server to this machine.
+func defaultBindAddress(standalone bool) net.IP {
+	if standalone {
+		return net.IPv4(127, 0, 0, 1)
+	}
+	return net.IPv4zero
 }

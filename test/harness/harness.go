@@ -70,6 +70,7 @@ type settings struct {
 	flags        []func(*options.Options)
 	wrap         func(authorizer.Authorizer) authorizer.Authorizer
 	transformers func(value.ResourceTransformers) value.ResourceTransformers
+	configs      []func(*apiserver.Config)
 }
 
 // InDir starts the server on a folder that exists already or not, for restarts.
@@ -88,6 +89,20 @@ func WithAuthorizer(wrap func(authorizer.Authorizer) authorizer.Authorizer) Opti
 // WithTransformers puts something of the test's making around what encrypts.
 func WithTransformers(wrap func(value.ResourceTransformers) value.ResourceTransformers) Option {
 	return func(s *settings) { s.transformers = wrap }
+}
+
+// WithConfig changes what no flag does.
+func WithConfig(change func(*apiserver.Config)) Option {
+	return func(s *settings) { s.configs = append(s.configs, change) }
+}
+
+// Options is several options in one.
+func Options(opts ...Option) Option {
+	return func(s *settings) {
+		for _, opt := range opts {
+			opt(s)
+		}
+	}
 }
 
 // New returns a server that is not yet started, or why it cannot be made.
@@ -115,6 +130,9 @@ func New(t testing.TB, opts ...Option) (*Server, error) {
 	config := o.Config()
 	config.WrapAuthorizer = settings.wrap
 	config.WrapTransformers = settings.transformers
+	for _, change := range settings.configs {
+		change(&config)
+	}
 	completed, err := config.Complete()
 	if err != nil {
 		return nil, err

@@ -68,9 +68,15 @@ func RunBinary(t testing.TB, args ...string) Result {
 // port of its own, and kills it when the test ends.
 func StartProcess(t testing.TB, dir string, args ...string) *Process {
 	t.Helper()
-	p := &Process{Server: &Server{Dir: dir}, output: &process.Output{}, ended: make(chan struct{})}
 	// Not the test's context, which ends before the cleanup that looks at the output.
-	p.cmd = exec.CommandContext(context.Background(), Binary(t), append([]string{"--standalone", "--data-dir", dir, "--secure-port", "0"}, args...)...)
+	return StartCommand(t, dir, exec.CommandContext(context.Background(), Binary(t), append([]string{"--standalone", "--data-dir", dir, "--secure-port", "0"}, args...)...))
+}
+
+// StartCommand starts a command that is a standalone server on the folder dir, and kills
+// it when the test ends.
+func StartCommand(t testing.TB, dir string, cmd *exec.Cmd) *Process {
+	t.Helper()
+	p := &Process{Server: &Server{Dir: dir}, cmd: cmd, output: &process.Output{}, ended: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
 	require.NoError(t, p.cmd.Start())
 	go func() {
