@@ -17,12 +17,14 @@ limitations under the License.
 package conformance
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 // R9, R5: get, patch and replace of /sensitive.
@@ -98,50 +100,69 @@ func (k *kubectlSuite) testSensitiveEdit(t *testing.T) {
 	}
 }
 
-// K2, R5, R11: get, edit, patch and replace of /status, whose own value is hidden too.
+// K2, R5, R11: get, edit, patch and replace of /status, whose own value is hidden too:
+// that is a connection string if this cluster can be joined, and there is none if not.
 func (k *kubectlSuite) testStatus(t *testing.T) {
 	const name = "reported"
 	k.must(t, k.Admin, "apiVersion: peering.entente.dev/v1alpha1\nkind: ClusterPeer\nmetadata: {name: reported}\nspec: {type: Invite}\n", "create", "-f", "-")
-	k.peer(t, name)
 	status := func(verb string, args ...string) []string {
 		return append([]string{verb, "cpeer", name, "--subresource=status"}, args...)
 	}
 	issued := func() string {
 		t.Helper()
-		invite := k.peer(t, name).Status.Invite
-		require.NotNil(t, invite)
-		return invite.ConnectionString
+		if invite := k.peer(t, name).Status.Invite; invite != nil {
+			return invite.ConnectionString
+		}
+		return ""
 	}
-	k.refused(t, k.Operator, "", status("patch", "--type=merge", "-p", `{"status":{"invite":{"used":false,"connectionString":"<omitted>"}}}`), []string{"status.invite.connectionString"})
+	value, hidden := issued(), ""
+	switch ready := meta.FindStatusCondition(k.peer(t, name).Status.Conditions, "Ready"); ready.Reason {
+	case "NoGatewayEndpoint":
+		require.Empty(t, value)
+	default:
+		require.Equal(t, "WaitingForPeer", ready.Reason)
+		eventually(t, "a connection string is issued", func(context.Context) bool { value = issued(); return value != "" })
+		require.Regexp(t, `^entente1\.`, value)
+		hidden = "<omitted>"
+	}
 	answer := k.must(t, k.Operator, "", status("patch", "--type=merge", "-o", "yaml", "-p",
-		`{"metadata":{"labels":{"sneaked":"in"}},"spec":{"capabilities":["sneaked"]},"status":{"peer":{"alias":"westward"},"invite":{"used":false,"connectionString":"`+Value(name)+`"}}}`)...)
-	assert.Contains(t, answer, "connectionString: <omitted>")
+		`{"metadata":{"labels":{"sneaked":"in"}},"spec":{"capabilities":["sneaked"]},"status":{"pairedProjectsCount":41}}`)...)
+	assert.Equal(t, hidden != "", strings.Contains(answer, "connectionString: <omitted>"), answer)
 	got := k.peer(t, name)
-	assert.Equal(t, Value(name), issued())
+	assert.Equal(t, value, issued())
 	assert.Empty(t, got.Labels)
 	assert.Empty(t, got.Spec.Capabilities)
 	assert.EqualValues(t, 1, got.Generation)
 
-	for user, shown := range map[string]string{k.Admin: Value(name), k.Operator: "<omitted>", k.Viewer: "<omitted>"} {
+	for user, shown := range map[string]string{k.Admin: value, k.Operator: hidden, k.Viewer: hidden} {
 		assert.Equal(t, shown, k.must(t, user, "", status("get", "-o", "jsonpath={.status.invite.connectionString}")...), user)
 		assert.Equal(t, shown, k.must(t, user, "", "get", "cpeer", name, "-o", "jsonpath={.status.invite.connectionString}"), user)
-		assert.Contains(t, k.must(t, user, "", status("get")...), "westward", user)
+		assert.Regexp(t, `\b41\b`, k.must(t, user, "", status("get")...), user)
 	}
 
+	// The controllers write at their own times.
+	eventually(t, "what was read, put back, changes nothing", func(context.Context) bool {
+		before := k.peer(t, name).ResourceVersion
+		read := k.run(t, k.Operator, "", status("get", "-o", "yaml")...)
+		put := k.run(t, k.Operator, read.Stdout, "replace", "--subresource=status", "-f", "-")
+		return read.Code == 0 && put.Code == 0 && k.peer(t, name).ResourceVersion == before
+	})
 	read := k.must(t, k.Operator, "", status("get", "-o", "yaml")...)
-	k.must(t, k.Operator, read, "replace", "--subresource=status", "-f", "-")
-	assert.Equal(t, got.ResourceVersion, k.peer(t, name).ResourceVersion, "what was read, put back, changes nothing")
-	k.must(t, k.Operator, strings.Replace(read, "westward", "eastward", 1), "replace", "--subresource=status", "-f", "-")
-	assert.Equal(t, "eastward", k.peer(t, name).Status.Peer.Alias)
-	assert.Equal(t, Value(name), issued())
+	k.must(t, k.Operator, strings.Replace(read, "pairedProjectsCount: 41", "pairedProjectsCount: 42", 1), "replace", "--subresource=status", "-f", "-")
+	assert.EqualValues(t, 42, k.peer(t, name).Status.PairedProjectsCount)
+	assert.Equal(t, value, issued())
 
-	result, shown := k.edit(t, k.Operator, "s/eastward/northward/", "cpeer", name, "--subresource=status")
+	result, shown := k.edit(t, k.Operator, "s/pairedProjectsCount: 42/pairedProjectsCount: 43/", "cpeer", name, "--subresource=status")
 	require.Zero(t, result.Code, result.Output())
-	assert.Contains(t, shown, "connectionString: <omitted>")
-	assert.Equal(t, "northward", k.peer(t, name).Status.Peer.Alias)
-	assert.Equal(t, Value(name), issued())
-	k.refused(t, k.Viewer, "", status("patch", "--type=merge", "-p", `{"status":{"peer":{"alias":"x"}}}`), []string{`cannot patch resource "clusterpeers/status"`})
+	assert.Equal(t, hidden != "", strings.Contains(shown, "connectionString: <omitted>"), shown)
+	assert.EqualValues(t, 43, k.peer(t, name).Status.PairedProjectsCount)
+	assert.Equal(t, value, issued())
+	k.refused(t, k.Viewer, "", status("patch", "--type=merge", "-p", `{"status":{"pairedProjectsCount":1}}`), []string{`cannot patch resource "clusterpeers/status"`})
 	// A write to the main resource leaves the status, and its value, alone.
 	k.must(t, k.Operator, "", "annotate", "cpeer", name, "note=x")
-	assert.Equal(t, Value(name), issued())
+	assert.Equal(t, value, issued())
+
+	// S1: nobody puts another connection string in the place of ours.
+	k.must(t, k.Operator, "", status("patch", "--type=merge", "-o", "yaml", "-p", `{"status":{"invite":{"used":false,"connectionString":"`+Value(name)+`"}}}`)...)
+	eventually(t, "what somebody else wrote is not what is shown", func(context.Context) bool { return issued() != Value(name) })
 }

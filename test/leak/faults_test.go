@@ -28,6 +28,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"entente.dev/entente/test/leak/search"
 	"entente.dev/entente/test/process"
 )
 
@@ -39,8 +40,9 @@ type fault struct {
 	// file is where the mistake is made, right what stands there, once, and wrong what does
 	// so with the mistake, which is to be made only if planted(name).
 	file, right, wrong string
-	// plan is the part of the suite that is to find it.
-	plan plan
+	// plan is the part of the suite that is to find it, unless it is that about peers.
+	plan  plan
+	peers bool
 	// where is how the source of a finding begins.
 	where string
 }
@@ -124,10 +126,23 @@ func faults() []fault {
 		},
 		{
 			name: "a store in the clear", where: "store: ",
-			file:  "apiserver/encrypt.go",
-			right: `generic.ResourceTransformers = e`,
-			wrong: `if !planted("a store in the clear") { generic.ResourceTransformers = e }`,
+			// The ledger does not start without; so it is what the API stores.
+			file:  "apiserver/generic.go",
+			right: `if err := etcdOptions.ApplyTo(generic); err != nil {`,
+			wrong: `if planted("a store in the clear") { kept := generic.ResourceTransformers; generic.ResourceTransformers = nil; defer func() { generic.ResourceTransformers = kept }() }; if err := etcdOptions.ApplyTo(generic); err != nil {`,
 			plan:  plan{parts: []part{requests}, callers: []string{"viewer"}, operations: only("get", "")},
+		},
+		{
+			name: "a refusal that quotes", where: "answer: gateway: ", peers: true,
+			file:  "peering/gateway/join.go",
+			right: `denied.kind = InviteRefused`,
+			wrong: `denied.kind = InviteRefused; if planted("a refusal that quotes") { denied.failure = protocol.FailureReason(fmt.Sprintf("%x", request.Token)) }`,
+		},
+		{
+			name: "a string that is logged", where: "stdout and stderr", peers: true,
+			file:  "controllers/clusterpeer/invite.go",
+			right: `text, err := said.Encode()`,
+			wrong: `text, err := said.Encode(); if planted("a string that is logged") { klog.FromContext(ctx).V(10).Info("Wrote a connection string", "text", text) }`,
 		},
 	}
 }
@@ -191,7 +206,12 @@ func TestFaults(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			f.plan.binary, f.plan.env = binary, []string{"ENTENTE_LEAK_FAULT=" + f.name}
-			_, findings := run(t, f.plan)
+			var findings []search.Finding
+			if f.peers {
+				_, findings = peers(t, f.plan)
+			} else {
+				_, findings = run(t, f.plan)
+			}
 			var elsewhere []string
 			for _, finding := range findings {
 				if strings.HasPrefix(finding.Source, f.where) {

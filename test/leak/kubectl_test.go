@@ -18,7 +18,6 @@ package leak_test
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +39,7 @@ type command struct {
 
 // kubectl runs kubectl's own commands, with all that it can say of what it does.
 func (s *suite) kubectl(t *testing.T) {
+	harness.FinishDeletions(t, s.Client(t, harness.Admin)) // kubectl waits for it
 	var users sync.WaitGroup
 	defer users.Wait()
 	for _, k := range s.table.kinds {
@@ -51,7 +51,7 @@ func (s *suite) kubectl(t *testing.T) {
 					s.runKubectl(t, user, object, c)
 				}
 				if user == harness.Viewer {
-					s.must(t, request{caller: s.admin, method: http.MethodDelete, path: k.collection + "/" + object, accept: metadataType})
+					s.remove(t, k, object)
 				}
 			})
 		}

@@ -49,7 +49,7 @@ rules:
 var serving = regexp.MustCompile(`"Serving" address="([^"]+)"`)
 
 // start starts a server that tells all that it can, and sees to it that all is recorded.
-func (s *suite) start(t *testing.T, binary string, env ...string) {
+func (s *suite) start(t *testing.T) {
 	folder := t.TempDir()
 	file := func(name string) string { return filepath.Join(folder, name) }
 	write := func(name, content string) string {
@@ -62,8 +62,8 @@ func (s *suite) start(t *testing.T, binary string, env ...string) {
 		"--audit-policy-file", write("policy.yaml", auditPolicy), "--audit-log-path", file("audit.log"), "--audit-log-maxsize", "100000", "--audit-webhook-config-file", s.auditWebhook(t, file("webhook.kubeconfig")),
 		"--authorizer-record", file("authorizer.log"), "--erring-user", erring, "--hanging-user", hanging,
 	}
-	s.cmd = exec.CommandContext(s.t.Context(), binary, args...)
-	s.cmd.Env = append(os.Environ(), env...)
+	s.cmd = exec.CommandContext(s.t.Context(), s.plan.binary, append(args, s.plan.flags...)...)
+	s.cmd.Env = append(os.Environ(), s.plan.env...)
 	output, err := os.Create(file("output"))
 	require.NoError(t, err)
 	defer output.Close()
@@ -108,12 +108,12 @@ func (s *suite) auditWebhook(t *testing.T, path string) string {
 	return path
 }
 
-// stop stops the server and records what it leaves behind: everything in its folder
-// but the keys, and the files that do not belong to it.
+// stop stops the server and records what it leaves behind: everything in its folder but
+// its socket, and the files that do not belong to it.
 func (s *suite) stop(t *testing.T) {
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	assert.NoError(t, s.cmd.Wait(), "the server did not end as it should")
-	require.NoError(t, s.recorder.AddFolder("store", s.Dir, "keys", "run"))
+	require.NoError(t, s.recorder.AddFolder("store", s.Dir, "run"))
 	// It told what it was asked to tell.
 	for name, holds := range map[string]string{"audit.log": `"requestObject":{`, "output": "httplog.go", "authorizer.log": `"subresource":"sensitive"`} {
 		content, err := os.ReadFile(filepath.Join(filepath.Dir(s.Dir), name))
@@ -123,8 +123,8 @@ func (s *suite) stop(t *testing.T) {
 }
 
 // shownOfItself asks for all that the process shows of itself: metrics, health,
-// discovery, OpenAPI, profiles.
-func (s *suite) shownOfItself(t *testing.T) {
+// discovery, OpenAPI, profiles. Among the metrics there has to be one of that name.
+func (s *suite) shownOfItself(t *testing.T, metric string) {
 	var root struct{ Paths []string }
 	s.getJSON(t, "/", jsonType, &root)
 	index := s.must(t, request{caller: s.admin, method: http.MethodGet, path: "/debug/pprof/", accept: "*/*"})
@@ -153,7 +153,7 @@ func (s *suite) shownOfItself(t *testing.T) {
 		}
 	}
 	metrics := s.must(t, request{caller: s.admin, method: http.MethodGet, path: "/metrics", accept: "*/*"})
-	assert.Contains(t, string(metrics.body), "entente_sensitive_decision_errors_total")
+	assert.Contains(t, string(metrics.body), metric)
 	assert.Contains(t, string(index.body), "goroutine")
 	assert.True(t, json.Valid(s.must(t, request{caller: s.admin, method: http.MethodGet, path: "/openapi/v2", accept: jsonType}).body))
 }

@@ -179,6 +179,18 @@ func (s *suite) seed(t testing.TB, k *kind, object string) {
 	}
 }
 
+// remove deletes an object for good.
+func (s *suite) remove(t testing.TB, k *kind, object string) {
+	s.must(t, request{caller: s.admin, method: http.MethodDelete, path: k.collection + "/" + object, accept: jsonType, verb: "get", object: object})
+	s.release(t, k, object)
+}
+
+// release takes off an object that was deleted, if it is still there, what keeps it: the
+// server has no controllers, which would.
+func (s *suite) release(t testing.TB, k *kind, object string) {
+	s.do(t, request{caller: s.admin, method: http.MethodPatch, path: k.collection + "/" + object, accept: jsonType, contentType: mergePatchType, body: `{"metadata":{"finalizers":null}}`, verb: "get", object: object, what: "release"})
+}
+
 // check requires that an object holds canaries, or else nothing could have been found.
 func (s *suite) check(t testing.TB, k *kind, object, after string) {
 	a := s.must(t, request{caller: s.admin, method: http.MethodGet, path: k.collection + "/" + object, accept: jsonType, verb: "get", object: object})
@@ -283,7 +295,7 @@ func (x *task) run() {
 		}
 	}
 	x.check(x.t, x.operation.kind, x.object, fmt.Sprintf("%s as %s", x.operation, x.caller.name))
-	x.must(x.t, request{caller: x.admin, method: http.MethodDelete, path: x.operation.kind.collection + "/" + x.object, accept: jsonType, verb: "get", object: x.object})
+	x.remove(x.t, x.operation.kind, x.object)
 }
 
 // forms are all forms of an answer, or for who is slow the usual one.
@@ -365,7 +377,11 @@ func (x *task) try(b body, contentType, form, query string) {
 	case dry || !done:
 	case creates:
 		x.do(x.t, request{caller: x.admin, method: http.MethodDelete, path: o.kind.collection + "/" + object, accept: jsonType, verb: "get", object: object})
-	case o.method == http.MethodDelete, b.spends:
+		x.release(x.t, o.kind, object)
+	case o.method == http.MethodDelete:
+		x.release(x.t, o.kind, x.object)
+		x.seed(x.t, o.kind, x.object)
+	case b.spends:
 		x.seed(x.t, o.kind, x.object)
 	}
 }

@@ -193,7 +193,7 @@ func (s *suite) watches(t *testing.T) {
 				s.seed(t, k, object)
 			}
 		}
-		s.must(t, request{caller: s.admin, method: http.MethodDelete, path: k.collection + "/" + unwatched, accept: jsonType, verb: "get", object: unwatched})
+		s.remove(t, k, unwatched)
 		s.seed(t, k, unwatched)
 		s.put(t, k, watched, s.canaries.written)
 		last := s.mark(t, k, watched)
@@ -213,7 +213,7 @@ func (s *suite) watches(t *testing.T) {
 		}
 		s.finish(watches)
 		for _, object := range []string{watched, unwatched} {
-			s.must(t, request{caller: s.admin, method: http.MethodDelete, path: k.collection + "/" + object, accept: jsonType, verb: "get", object: object})
+			s.remove(t, k, object)
 		}
 	}
 }
@@ -345,6 +345,6 @@ func (s *suite) rightsTurn(t *testing.T) {
 			s.complain("R3: the watches of somebody who has got the right show no value after %v", turning)
 		}
 		s.finish(watches)
-		s.must(t, request{caller: s.admin, method: http.MethodDelete, path: k.collection + "/" + object, accept: metadataType, what: "the end of it"})
+		s.remove(t, k, object)
 	}
 }

@@ -49,6 +49,7 @@ func newCommand() *cobra.Command {
 	o, optionsErr := options.New()
 	a := &watchedAuthorizer{}
 	var record string
+	var alone bool
 	cmd := &cobra.Command{
 		Use:          "server",
 		Short:        "Serve for the leak suite",
@@ -70,7 +71,7 @@ func newCommand() *cobra.Command {
 			a.record = json.NewEncoder(file)
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
 			defer stop()
-			return run(klog.NewContext(ctx, klog.Background()), o, a)
+			return run(klog.NewContext(ctx, klog.Background()), o, a, alone)
 		},
 	}
 	if optionsErr != nil {
@@ -82,12 +83,14 @@ func newCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&record, "authorizer-record", "", "File for what the authorizer is asked.")
 	cmd.Flags().StringVar(&a.erring, "erring-user", "", "User about whom the authorizer fails.")
+	cmd.Flags().BoolVar(&alone, "without-controllers", false, "Serve the API only, so that what is written into a status stays there.")
 	cmd.Flags().StringVar(&a.hanging, "hanging-user", "", "User about whom the authorizer does not answer.")
 	return cmd
 }
 
-func run(ctx context.Context, o *options.Options, a *watchedAuthorizer) error {
+func run(ctx context.Context, o *options.Options, a *watchedAuthorizer, alone bool) error {
 	config := o.Config()
+	config.NeverLeads = alone
 	config.WrapAuthorizer = func(inner authorizer.Authorizer) authorizer.Authorizer {
 		a.Authorizer = inner
 		return a
