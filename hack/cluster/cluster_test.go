@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -90,8 +91,7 @@ func (s site) command(t *testing.T, verb string, args ...string) process.Result 
 // says runs a command line that the cluster printed.
 func (s site) says(t *testing.T, line string) process.Result {
 	t.Helper()
-	words := strings.Fields(line)
-	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
 	cmd.Env = append(os.Environ(), "KUBERC=off", "KUBECACHEDIR="+t.TempDir())
 	result, err := process.Run(cmd)
 	require.NoError(t, err)
@@ -144,8 +144,9 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	require.NoError(t, err, "did not happen in a minute: %s", what)
 }
 
-// A cluster comes up in the background, is what its text says, comes up once, and
-// goes without a trace; another one beside it does not notice.
+// A cluster comes up in the background, is what its text says, comes up once, peers
+// with another one beside it, and goes without a trace; the other one does notice, and
+// runs on.
 func TestUpDown(t *testing.T) {
 	s := newSite(t)
 	up := s.command(t, "up", "east")
@@ -159,11 +160,16 @@ func TestUpDown(t *testing.T) {
 			lines = append(lines, line)
 		}
 	}
-	require.Len(t, lines, 3, up.Stdout)
-	apply, viewer, admin := s.says(t, lines[0]), s.says(t, lines[1]), s.says(t, lines[2])
+	require.Len(t, lines, 5, up.Stdout)
+	apply := s.says(t, lines[0])
 	require.Zero(t, apply.Code, apply.Output())
-	assert.Contains(t, viewer.Stdout, "connectionString: <omitted>", viewer.Stderr)
-	assert.NotContains(t, viewer.Stdout, "entente1.")
+	eventually(t, "the viewer sees that a connection string is issued", func() bool {
+		viewer := s.says(t, lines[1])
+		require.Zero(t, viewer.Code, viewer.Output())
+		assert.NotContains(t, viewer.Stdout, "entente1.")
+		return strings.Contains(viewer.Stdout, "connectionString: <omitted>")
+	})
+	admin := s.says(t, lines[2])
 	assert.Contains(t, admin.Stdout, "connectionString: entente1.", admin.Stderr)
 	refused := s.says(t, strings.Replace(lines[2], "admin.kubeconfig", "operator.kubeconfig", 1))
 	assert.Contains(t, refused.Stderr, "Forbidden")
@@ -176,6 +182,11 @@ func TestUpDown(t *testing.T) {
 
 	west := s.command(t, "up", "west")
 	require.Zero(t, west.Code, west.Output())
+	join := s.says(t, lines[3])
+	require.Zero(t, join.Code, join.Output())
+	eventually(t, "west is a peer of east", func() bool {
+		return regexp.MustCompile(`(?m)^east +Join +Active +True +Active +east `).MatchString(s.says(t, lines[4]).Stdout)
+	})
 	down := s.command(t, "down", "east")
 	require.Zero(t, down.Code, down.Output())
 	for _, pid := range started {

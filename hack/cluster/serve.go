@@ -83,11 +83,7 @@ func (c cluster) hold(ctx context.Context, control *kube.ControlPlane, entente *
 			}
 		}
 	}
-	example, err := writeExample(c.folder())
-	if err != nil {
-		return err
-	}
-	text, err := c.text(ctx, control, example)
+	text, err := c.text(ctx, control, entente)
 	if err != nil {
 		return err
 	}
@@ -119,23 +115,37 @@ func (c cluster) hold(ctx context.Context, control *kube.ControlPlane, entente *
 }
 
 // text is what there is to tell people.
-func (c cluster) text(ctx context.Context, control *kube.ControlPlane, example string) (string, error) {
+func (c cluster) text(ctx context.Context, control *kube.ControlPlane, entente *install.Entente) (string, error) {
 	versions, err := kube.Versions(ctx, c.kube)
 	if err != nil {
 		return "", err
 	}
-	kubectl := filepath.Join(c.kube, "kubectl")
-	kubeconfig := func(user string) string { return filepath.Join(c.folder(), user+".kubeconfig") }
+	invitation, err := c.invitation()
+	if err != nil {
+		return "", err
+	}
+	kubeconfig := func(of cluster, user string) string {
+		return filepath.Join(of.folder(), user+".kubeconfig")
+	}
+	kubectl := func(of cluster, user string) string {
+		return filepath.Join(c.kube, "kubectl") + " --kubeconfig " + kubeconfig(of, user)
+	}
+	other := cluster{settings: c.settings, name: invitation.other}
 	var text strings.Builder
 	fmt.Fprintf(&text, "\nCluster %s is up: Kubernetes v%s at %s, with Entente.\n", c.name, versions["kube-apiserver"], control.URL())
+	fmt.Fprintf(&text, "Other clusters on this machine reach it at %s.\n", entente.Gateway())
 	fmt.Fprintf(&text, "Logs are in %s.\n\n", filepath.Join(c.folder(), "logs")+" and "+filepath.Join(c.folder(), "entente"))
 	for _, user := range []string{kube.Admin, "operator", "viewer"} {
-		fmt.Fprintf(&text, "  %s\n", kubeconfig(user))
+		fmt.Fprintf(&text, "  %s\n", kubeconfig(c, user))
 	}
-	fmt.Fprintf(&text, "\nThe viewer sees a placeholder where the admin sees the connection string:\n\n")
-	fmt.Fprintf(&text, "  %s --kubeconfig %s apply -f %s\n", kubectl, kubeconfig("operator"), example)
-	fmt.Fprintf(&text, "  %s --kubeconfig %s get cpeer example -o yaml\n", kubectl, kubeconfig("viewer"))
-	fmt.Fprintf(&text, "  %s --kubeconfig %s get cpeer example -o yaml --subresource=sensitive\n", kubectl, kubeconfig(kube.Admin))
+	fmt.Fprintf(&text, "\nInvite another cluster. The viewer sees a placeholder where the admin sees the connection string:\n\n")
+	fmt.Fprintf(&text, "  %s apply -f %s\n", kubectl(c, "operator"), invitation.invite)
+	fmt.Fprintf(&text, "  %s get cpeer %s -o yaml\n", kubectl(c, "viewer"), other.name)
+	fmt.Fprintf(&text, "  %s get cpeer %s -o yaml --subresource=sensitive\n", kubectl(c, kube.Admin), other.name)
+	fmt.Fprintf(&text, "\nStart it with `make cluster-up CLUSTER=%s`, and have it join with that string:\n\n", other.name)
+	fmt.Fprintf(&text, "  %s get cpeer %s --subresource=sensitive -o go-template-file=%s | %s apply -f -\n",
+		kubectl(c, kube.Admin), other.name, invitation.join, kubectl(other, "operator"))
+	fmt.Fprintf(&text, "  %s get cpeer\n", kubectl(other, "viewer"))
 	fmt.Fprintf(&text, "\n`make cluster-down CLUSTER=%s` stops it and removes %s.\n", c.name, c.folder())
 	return text.String(), nil
 }

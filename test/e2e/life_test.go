@@ -84,14 +84,15 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// begin starts Entente anew; log returns what it prints from here on.
-func (l *life) begin(t *testing.T) {
+// begin starts Entente anew, with these flags more; log returns what it prints from here
+// on.
+func (l *life) begin(t *testing.T, flags ...string) {
 	t.Helper()
 	require.NoError(t, l.entente.Stop())
 	if info, err := os.Stat(l.entente.Log); err == nil {
 		l.seen = info.Size()
 	}
-	l.entente.Run(t)
+	l.entente.Run(t, flags...)
 }
 
 func (l *life) log(t *testing.T) string {

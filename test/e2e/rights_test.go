@@ -113,6 +113,8 @@ var known = []*regexp.Regexp{
 	regexp.MustCompile(`"Failed to encode watch event" err="http2: stream closed"`),
 	// Mutating policies wait for kube-apiserver to have aggregated our OpenAPI.
 	regexp.MustCompile(`"Unhandled Error" err="no schema for peering.entente.dev/`),
+	// A client of an etcd of its own is not connected at once.
+	regexp.MustCompile(`"Not ready: waiting for etcd" err="etcd client connection not yet established"`),
 	// A new etcd looks for the version of its data before there are any, and again later.
 	regexp.MustCompile(`"failed to update storage version" logger="etcd" .* error="cannot detect storage schema version: missing term information"`),
 }

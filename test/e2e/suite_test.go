@@ -115,16 +115,7 @@ func TestBehindAHost(t *testing.T) {
 
 func (s *suite) addPeople(t *testing.T) {
 	t.Helper()
-	for user, roles := range map[string][]string{
-		keeper:   {"entente-operator", "entente-sensitive-reader"},
-		operator: {"entente-operator"},
-		viewer:   {"entente-viewer"},
-	} {
-		s.Cluster.AddUser(t, user)
-		for _, role := range roles {
-			s.Bind(t, user, role)
-		}
-	}
+	addPeople(t, s.Cluster)
 	s.Grant(t, keeper, conformance.Rule([]string{"update", "patch"}, []string{"clusterpeers/sensitive"}))
 	s.sees(keeper, conformance.Keyholder)
 }

@@ -19,6 +19,7 @@ limitations under the License.
 // nodes: Entente is a process on the loopback interface, the Service leads there,
 // and the StatefulSet is left out. The process is Entente's ServiceAccount to the
 // control plane, by a token as in a Pod, so that the shipped roles are what it has.
+// Its gateway is on the loopback interface too, for others on the same machine.
 package install
 
 import (
@@ -28,6 +29,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -86,9 +88,12 @@ type Entente struct {
 
 	cluster *kube.ControlPlane
 	options Options
-	port    int
-	shipped []grant
-	died    chan error
+	// port is that of the API, gatewayPort that of the gateway.
+	port, gatewayPort int
+	// advertised are the gateways of all replicas, which share it.
+	advertised *[]string
+	shipped    []grant
+	died       chan error
 
 	mu      sync.Mutex
 	process *process.Process
@@ -113,17 +118,47 @@ func Install(ctx context.Context, cluster *kube.ControlPlane, options Options) (
 
 // New applies the manifests, so that Entente can be started.
 func New(ctx context.Context, cluster *kube.ControlPlane, options Options) (*Entente, error) {
-	e := &Entente{User: kube.ServiceAccountUser(Namespace, ServiceAccount), cluster: cluster, options: options, died: make(chan error, 1)}
+	e := &Entente{
+		User: kube.ServiceAccountUser(Namespace, ServiceAccount), cluster: cluster, options: options,
+		advertised: &[]string{}, died: make(chan error, 1),
+	}
 	if err := e.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("could not install Entente in %s: %w", cluster.Name, err)
 	}
 	return e, nil
 }
 
+// Replica returns another one of the same installation. Its ports, folder and log are
+// its own; kube-apiserver passes no request on to it. Each advertises the gateways of
+// all, in the order in which they were made, so that all are to be made before one is
+// started. It takes a store that can be shared: flag --etcd-servers.
+func (e *Entente) Replica(ctx context.Context, name string) (*Entente, error) {
+	replica := &Entente{
+		User: e.User, cluster: e.cluster, options: e.options,
+		advertised: e.advertised, shipped: e.shipped, died: make(chan error, 1),
+	}
+	replica.options.Dir = filepath.Join(e.options.Dir, name)
+	if err := replica.settle(ctx); err != nil {
+		return nil, fmt.Errorf("could not make another replica of Entente in %s: %w", e.cluster.Name, err)
+	}
+	return replica, nil
+}
+
 func (e *Entente) prepare(ctx context.Context) error {
 	if err := e.complete(); err != nil {
 		return err
 	}
+	if err := e.settle(ctx); err != nil {
+		return err
+	}
+	if err := e.apply(ctx); err != nil {
+		return err
+	}
+	return e.RenewToken(ctx)
+}
+
+// settle makes the folder and finds the ports of a process.
+func (e *Entente) settle(ctx context.Context) error {
 	if err := os.MkdirAll(e.options.Dir, 0o700); err != nil {
 		return err
 	}
@@ -132,10 +167,11 @@ func (e *Entente) prepare(ctx context.Context) error {
 	if e.port, err = kube.FreePort(ctx); err != nil {
 		return err
 	}
-	if err := e.apply(ctx); err != nil {
+	if e.gatewayPort, err = kube.FreePort(ctx); err != nil {
 		return err
 	}
-	return e.RenewToken(ctx)
+	*e.advertised = append(*e.advertised, e.Gateway())
+	return nil
 }
 
 func (e *Entente) complete() error {
@@ -180,21 +216,14 @@ func (e *Entente) RenewToken(ctx context.Context) error {
 	return err
 }
 
-// Start starts the process, after Stop with the data it has. It does not wait:
-// AwaitReady and AwaitServed do.
-func (e *Entente) Start() error {
+// Start starts the process, after Stop with the data it has. The flags are for this
+// process only, after those of Options. It does not wait: AwaitReady and AwaitServed do.
+func (e *Entente) Start(flags ...string) error {
 	p, err := process.Start(process.Command{
 		Name: "entente-apiserver",
 		Path: e.options.Binary,
-		Args: append([]string{
-			"--kubeconfig=" + e.cluster.Kubeconfig(e.User),
-			"--namespace=" + Namespace,
-			"--service-name=" + service,
-			"--bind-address=127.0.0.1",
-			"--secure-port=" + strconv.Itoa(e.port),
-			"--data-dir=" + e.DataDir,
-		}, e.options.Flags...),
-		Log: e.Log,
+		Args: slices.Concat(e.flags(), e.options.Flags, flags),
+		Log:  e.Log,
 	})
 	if err != nil {
 		return err
@@ -213,6 +242,25 @@ func (e *Entente) Start() error {
 		}
 	}()
 	return nil
+}
+
+func (e *Entente) flags() []string {
+	flags := []string{
+		"--kubeconfig=" + e.cluster.Kubeconfig(e.User),
+		"--namespace=" + Namespace,
+		"--service-name=" + service,
+		"--bind-address=127.0.0.1",
+		"--secure-port=" + strconv.Itoa(e.port),
+		"--data-dir=" + e.DataDir,
+		"--gateway-bind-address=127.0.0.1",
+		"--gateway-port=" + strconv.Itoa(e.gatewayPort),
+		"--gateway-allow-local-endpoints",
+		"--cluster-alias=" + e.cluster.Name,
+	}
+	for _, endpoint := range *e.advertised {
+		flags = append(flags, "--gateway-endpoint="+endpoint)
+	}
+	return flags
 }
 
 // Died gets the error of a process that ended without having been stopped.
@@ -242,6 +290,9 @@ func (e *Entente) Resume() error { return e.Process().Signal(syscall.SIGCONT) }
 // URL is where the process serves; whoever is not kube-apiserver has to
 // authenticate by a token of the control plane.
 func (e *Entente) URL() string { return "https://127.0.0.1:" + strconv.Itoa(e.port) }
+
+// Gateway is where the process serves other clusters on this machine.
+func (e *Entente) Gateway() string { return "https://127.0.0.1:" + strconv.Itoa(e.gatewayPort) }
 
 // AwaitReady waits until the process says it is ready, or has ended.
 func (e *Entente) AwaitReady(ctx context.Context) error {

@@ -17,6 +17,7 @@ limitations under the License.
 package install
 
 import (
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -48,19 +49,40 @@ func Prepare(t testing.TB, cluster *kube.Cluster, flags ...string) *Installed {
 	t.Helper()
 	e, err := New(t.Context(), cluster.ControlPlane, Options{Flags: flags})
 	require.NoError(t, err)
+	return installed(t, e)
+}
+
+// installed stops Entente when the test ends.
+func installed(t testing.TB, e *Entente) *Installed {
+	t.Helper()
 	t.Cleanup(func() {
 		assert.NoError(t, e.Stop())
 		if p := e.Process(); p != nil && t.Failed() {
-			t.Logf("the end of the log of Entente in %s:\n%s", cluster.Name, p.Tail())
+			t.Logf("the end of %s:\n%s", e.Log, p.Tail())
 		}
 	})
 	return &Installed{Entente: e}
 }
 
-// Run starts the process and does not wait for anything.
-func (i *Installed) Run(t testing.TB) {
+// Replica returns another replica, which is not started yet.
+func (i *Installed) Replica(t testing.TB, name string) *Installed {
 	t.Helper()
-	require.NoError(t, i.Entente.Start())
+	e, err := i.Entente.Replica(t.Context(), name)
+	require.NoError(t, err)
+	return installed(t, e)
+}
+
+// Run starts the process, with these flags more, and does not wait for anything.
+func (i *Installed) Run(t testing.TB, flags ...string) {
+	t.Helper()
+	require.NoError(t, i.Entente.Start(flags...))
+}
+
+// Kill ends the process as a machine does that loses power.
+func (i *Installed) Kill(t testing.TB) {
+	t.Helper()
+	require.NoError(t, i.Process().Signal(syscall.SIGKILL))
+	<-i.Process().Ended()
 }
 
 // Restart stops the process, which has to end by itself, starts it again and waits
