@@ -38,7 +38,7 @@ case ${1:-} in
   integration)
     select_packages "$integration" "$e2e|$leak"
     echo "Testing ${#packages[@]} packages with servers and the race detector (compiling takes about 8 minutes cold on 2 cores)"
-    go test -mod=readonly -race -timeout 30m "${flags[@]}" "${packages[@]}"
+    go test -mod=readonly -race -timeout 45m "${flags[@]}" "${packages[@]}"
     ;;
   leak)
     select_packages "$leak"
