@@ -17,7 +17,6 @@ limitations under the License.
 package apiserver
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -79,7 +78,7 @@ func (j *journal) Eventf(regarding, related runtime.Object, eventType, reason, a
 }
 
 // Occurred records what happened at the gateway.
-func (j *journal) Occurred(_ context.Context, what gateway.Occurrence) {
+func (j *journal) Occurred(what gateway.Occurrence) {
 	j.metrics.occurred(string(what.Kind), string(what.Reason))
 	if what.Kind == gateway.RateLimited {
 		return // there may be any number of them
@@ -114,7 +113,7 @@ func (j *journal) Occurred(_ context.Context, what gateway.Occurrence) {
 }
 
 // Served counts a request to the gateway.
-func (j *journal) Served(_ context.Context, request gateway.Request) {
+func (j *journal) Served(request gateway.Request) {
 	j.metrics.served(request.Path, strconv.Itoa(request.Code), request.Duration)
 }
 

@@ -111,7 +111,7 @@ func newPeers(ctx context.Context, config CompletedConfig, storage storagebacken
 	if listener == nil {
 		return p, nil
 	}
-	p.gateway, err = gateway.New(gateway.Config{
+	p.gateway, err = gateway.New(gateway.Config{ //nolint:contextcheck // Its requests have contexts of their own.
 		Ledger: p.ledger, Self: p.self, Specs: p.specs.of, Observer: p.journal, Clock: p.clock, Limits: p.config.Limits,
 	})
 	if err != nil {

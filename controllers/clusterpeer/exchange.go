@@ -179,12 +179,12 @@ func refusalOf(err error) record.Reason {
 
 // troubleOf says why the other cluster could not be asked.
 func troubleOf(failure *client.Failure) string {
-	switch {
-	case failure.Kind == client.Untrusted:
+	switch failure.Kind {
+	case client.Untrusted:
 		return "Whoever answers is not the gateway that the connection string names."
-	case failure.Kind == client.Invalid:
+	case client.Invalid:
 		return "The answer of the other cluster breaks the rules of the protocol."
-	case failure.Kind == client.Unreachable:
+	case client.Unreachable:
 		// Not in what way: who writes a ClusterPeer is not to learn of our network by it.
 		return "The gateway of the other cluster cannot be reached."
 	default:

@@ -83,7 +83,7 @@ func notUsed(peer *peeringv1alpha1.ClusterPeer, rec *record.Peer, f facts) strin
 func inviting(rec *record.Peer, f facts, now time.Time) (reason, message string) {
 	invite := rec.Invite
 	open := invite.Open(now)
-	if rec.Remote != nil && !(open && endsForGood(rec.Remote.Fault)) {
+	if rec.Remote != nil && (!open || !endsForGood(rec.Remote.Fault)) {
 		return string(rec.Remote.Fault), faultMessage(rec.Remote.Fault) + presentedAgain(invite)
 	}
 	switch {

@@ -146,18 +146,18 @@ func (s *realServer) as(t *testing.T, name string) versioned.Interface {
 	return client
 }
 
-// real is a controller that runs against a real server.
-type real struct {
+// whole is a controller that runs against a real server.
+type whole struct {
 	t               *testing.T
 	operator, admin versioned.Interface
 	ledger          *recordtest.Memory
 	dialer          *fakeDialer
 }
 
-func newReal(t *testing.T) *real {
+func newReal(t *testing.T) *whole {
 	t.Helper()
 	server := newRealServer(t)
-	r := &real{t: t, operator: server.as(t, operator), admin: server.as(t, admin), ledger: recordtest.New(), dialer: newFakeDialer(t)}
+	r := &whole{t: t, operator: server.as(t, operator), admin: server.as(t, admin), ledger: recordtest.New(), dialer: newFakeDialer(t)}
 	authority := newAuthority(t, "ours", time.Now())
 	require.NoError(t, r.ledger.Update(t.Context(), func(tx record.Tx) error { return tx.PutAuthority(&record.Authority{Current: authority}) }))
 
@@ -180,7 +180,7 @@ func newReal(t *testing.T) *real {
 	return r
 }
 
-func (r *real) create(peer *peeringv1alpha1.ClusterPeer) *peeringv1alpha1.ClusterPeer {
+func (r *whole) create(peer *peeringv1alpha1.ClusterPeer) *peeringv1alpha1.ClusterPeer {
 	r.t.Helper()
 	peer.ObjectMeta = metav1.ObjectMeta{Name: peer.Name}
 	created, err := r.operator.PeeringV1alpha1().ClusterPeers().Create(r.t.Context(), peer, metav1.CreateOptions{})
@@ -189,14 +189,14 @@ func (r *real) create(peer *peeringv1alpha1.ClusterPeer) *peeringv1alpha1.Cluste
 }
 
 // seen returns a ClusterPeer with its sensitive values.
-func (r *real) seen(name string) *peeringv1alpha1.ClusterPeer {
+func (r *whole) seen(name string) *peeringv1alpha1.ClusterPeer {
 	r.t.Helper()
 	peer, err := r.admin.PeeringV1alpha1().ClusterPeers().Get(r.t.Context(), name, metav1.GetOptions{})
 	require.NoError(r.t, err)
 	return peer
 }
 
-func (r *real) eventually(name string, condition func(*peeringv1alpha1.ClusterPeer) bool) *peeringv1alpha1.ClusterPeer {
+func (r *whole) eventually(name string, condition func(*peeringv1alpha1.ClusterPeer) bool) *peeringv1alpha1.ClusterPeer {
 	r.t.Helper()
 	var peer *peeringv1alpha1.ClusterPeer
 	ok := assert.Eventually(r.t, func() bool {

@@ -145,7 +145,7 @@ func (s *fakeServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		body, _ := io.ReadAll(request.Body)
 		sent := sentPatch{path, request.URL.RawQuery, request.Header.Get("Content-Type"), string(body)}
 		s.patches = append(s.patches, sent)
-		changed, problem := peer.DeepCopy(), http.StatusUnprocessableEntity
+		changed, problem := peer.DeepCopy(), 0
 		if sent.contentType == string(types.JSONPatchType) {
 			problem = applyJSONPatch(changed, body)
 		} else {
@@ -190,9 +190,9 @@ func applyStatus(peer *peeringv1alpha1.ClusterPeer, body []byte) int {
 		}
 		sent.Status.Invite.ConnectionString = peer.Status.Invite.ConnectionString
 	}
-	conditions := slices.DeleteFunc(peer.Status.Conditions, func(c metav1.Condition) bool { return slices.Contains(ownConditions(), c.Type) })
+	kept := slices.DeleteFunc(peer.Status.Conditions, func(c metav1.Condition) bool { return slices.Contains(ownConditions(), c.Type) })
 	peer.Status = sent.Status
-	peer.Status.Conditions = append(conditions, sent.Status.Conditions...)
+	peer.Status.Conditions = slices.Concat(kept, sent.Status.Conditions)
 	return 0
 }
 

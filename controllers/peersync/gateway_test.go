@@ -39,12 +39,12 @@ import (
 // unobserved is an observer of a gateway that looks away.
 type unobserved struct{}
 
-func (unobserved) Occurred(context.Context, gateway.Occurrence) {}
-func (unobserved) Served(context.Context, gateway.Request)      {}
+func (unobserved) Occurred(gateway.Occurrence) {}
+func (unobserved) Served(gateway.Request)      {}
 
-// real is a cluster with a controller of this package and, if it has an endpoint, a
+// whole is a cluster with a controller of this package and, if it has an endpoint, a
 // gateway; in real time, over real TLS.
-type real struct {
+type whole struct {
 	t          *testing.T
 	ledger     *recordtest.Memory
 	self       exchange.Self
@@ -53,9 +53,9 @@ type real struct {
 	dialer     *client.Dialer
 }
 
-func newReal(t *testing.T, uuid string, listener net.Listener) *real {
+func newReal(t *testing.T, uuid string, listener net.Listener) *whole {
 	t.Helper()
-	r := &real{t: t, ledger: recordtest.New(), self: exchange.Self{ClusterUUID: uuid}}
+	r := &whole{t: t, ledger: recordtest.New(), self: exchange.Self{ClusterUUID: uuid}}
 	_, ca := newCA(t, time.Now())
 	r.update(func(tx record.Tx) error { return tx.PutAuthority(&record.Authority{Current: ca}) })
 	specs := func(string) (record.Spec, bool) { return record.Spec{}, true }
@@ -78,7 +78,7 @@ func newReal(t *testing.T, uuid string, listener net.Listener) *real {
 }
 
 // during runs something until the test ends.
-func (r *real) during(run func(context.Context) error) {
+func (r *whole) during(run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx) }()
@@ -88,12 +88,12 @@ func (r *real) during(run func(context.Context) error) {
 	})
 }
 
-func (r *real) update(change func(record.Tx) error) {
+func (r *whole) update(change func(record.Tx) error) {
 	r.t.Helper()
 	require.NoError(r.t, r.ledger.Update(context.Background(), change))
 }
 
-func (r *real) offers(alias string) {
+func (r *whole) offers(alias string) {
 	r.t.Helper()
 	r.update(func(tx record.Tx) error {
 		_, err := record.SetOffer(tx, uid, protocol.Offer{Alias: alias})
@@ -101,15 +101,15 @@ func (r *real) offers(alias string) {
 	})
 }
 
-func (r *real) remote() *record.Remote { return r.ledger.Peer(uid).Remote }
+func (r *whole) remote() *record.Remote { return r.ledger.Peer(uid).Remote }
 
-func (r *real) eventually(condition func() bool, what string) {
+func (r *whole) eventually(condition func() bool, what string) {
 	r.t.Helper()
 	require.Eventually(r.t, condition, deadline, 5*time.Millisecond, what)
 }
 
 // joins pairs two clusters as a join does.
-func (r *real) joins(inviter *real) {
+func (r *whole) joins(inviter *whole) {
 	r.t.Helper()
 	token, tokenID, now := make([]byte, 32), "0001020304050607", time.Now()
 	inviter.update(func(tx record.Tx) error {

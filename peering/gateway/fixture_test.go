@@ -211,7 +211,7 @@ func (f *fixture) noCanary() {
 	f.t.Helper()
 	encoded := base64.StdEncoding.EncodeToString(token)
 	for _, text := range []string{f.log.String(), f.seen.String()} {
-		for _, canary := range []string{string(token), encoded, encoded[:20], fmt.Sprint(token), fmt.Sprintf("%x", token), "PRIVATE KEY"} {
+		for _, canary := range []string{string(token), encoded, encoded[:20], fmt.Sprintf("%v", token), fmt.Sprintf("%x", token), "PRIVATE KEY"} {
 			assert.NotContains(f.t, text, canary, "P15, R15")
 		}
 	}
@@ -224,13 +224,13 @@ type seen struct {
 	served   []Request
 }
 
-func (s *seen) Occurred(_ context.Context, what Occurrence) {
+func (s *seen) Occurred(what Occurrence) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.occurred = append(s.occurred, what)
 }
 
-func (s *seen) Served(_ context.Context, request Request) {
+func (s *seen) Served(request Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.served = append(s.served, request)

@@ -95,13 +95,17 @@ func (g *Gateway) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	defer g.ledger.Subscribe(g.presences.forget)()
 	server := g.server(ctx)
-	failed := make(chan error, 1)
-	go func() { failed <- server.ServeTLS(newDoorkeeper(listener, g.limits), "", "") }()
+	var failure error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		failure = server.ServeTLS(newDoorkeeper(listener, g.limits), "", "")
+	}()
 	select {
-	case err := <-failed:
+	case <-ended:
 		close(g.stopping)
 		_ = server.Close()
-		return fmt.Errorf("could not serve the gateway: %w", err)
+		return fmt.Errorf("could not serve the gateway: %w", failure)
 	case <-ctx.Done():
 	}
 	close(g.stopping)
@@ -110,7 +114,7 @@ func (g *Gateway) Serve(ctx context.Context, listener net.Listener) error {
 	if server.Shutdown(draining) != nil {
 		_ = server.Close()
 	}
-	<-failed
+	<-ended
 	return nil
 }
 

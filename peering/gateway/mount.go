@@ -61,7 +61,7 @@ func (g *Gateway) Handle(prefix string, role record.Role, handler http.Handler) 
 	switch {
 	case handler == nil, role != record.RoleControl && role != record.RoleData:
 		return fmt.Errorf("could not serve %s at the gateway: it takes a role and a handler", prefix)
-	case !strings.HasPrefix(prefix, "/"), !strings.HasSuffix(prefix, "/"), strings.HasPrefix(protocol.PathJoin, prefix):
+	case !strings.HasPrefix(prefix, "/"), !strings.HasSuffix(prefix, "/"), strings.HasPrefix(protocol.PathJoin, prefix): //nolint:gocritic // The path of a join is not to be below it.
 		return fmt.Errorf("could not serve %s at the gateway: it is not a prefix of its own", prefix)
 	case g.served.Load():
 		return fmt.Errorf("could not serve %s at the gateway: it is being served", prefix)

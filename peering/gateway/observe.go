@@ -17,7 +17,6 @@ limitations under the License.
 package gateway
 
 import (
-	"context"
 	"net/netip"
 	"time"
 
@@ -28,9 +27,9 @@ import (
 // is called in the middle of requests, by several at once, and is not to block.
 type Observer interface {
 	// Occurred is told what Events are made of.
-	Occurred(ctx context.Context, what Occurrence)
+	Occurred(what Occurrence)
 	// Served is told of each request once it is over.
-	Served(ctx context.Context, request Request)
+	Served(request Request)
 }
 
 // Kind is what happened.

@@ -288,12 +288,12 @@ func TestNewErrors(t *testing.T) {
 	_, err := New(good)
 	require.NoError(t, err)
 	for name, change := range map[string]func(*Config){
-		"ledger":    func(c *Config) { c.Ledger = nil },
-		"specs":     func(c *Config) { c.Specs = nil },
-		"observer":  func(c *Config) { c.Observer = nil },
-		"UUID":      func(c *Config) { c.Self.ClusterUUID = "" },
-		"endpoint ": func(c *Config) { c.Self.Endpoints = nil },
-		"endpoint":  func(c *Config) { c.Self.Endpoints = []string{"http://east.example.com"} },
+		"ledger":      func(c *Config) { c.Ledger = nil },
+		"specs":       func(c *Config) { c.Specs = nil },
+		"observer":    func(c *Config) { c.Observer = nil },
+		"UUID":        func(c *Config) { c.Self.ClusterUUID = "" },
+		"no endpoint": func(c *Config) { c.Self.Endpoints = nil },
+		"endpoint":    func(c *Config) { c.Self.Endpoints = []string{"http://east.example.com"} },
 	} {
 		bad := good
 		change(&bad)

@@ -74,7 +74,7 @@ func (v *visit) end() {
 	}
 	v.tell(v.about.Code)
 	v.about.Duration = v.g.clock.Since(v.began)
-	v.g.observer.Served(v.r.Context(), v.about)
+	v.g.observer.Served(v.about)
 	if panicked != nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -91,7 +91,7 @@ func (v *visit) tell(code int) {
 	for _, what := range v.untold {
 		what.Request = v.about
 		what.Code = code
-		v.g.observer.Occurred(v.r.Context(), what)
+		v.g.observer.Occurred(what)
 	}
 	v.untold = nil
 }

@@ -24,11 +24,12 @@ const (
 	RepeatWithin = 10 * time.Minute
 	// ConfirmWithin is how long a pairing that was never used is kept (P7).
 	ConfirmWithin = 15 * time.Minute
-	// KeyLife is for how long a control key is certified, KeyBackdate by how much that
-	// begins early, and KeyGrace how long after its end it may still be renewed (P2).
-	KeyLife     = 30 * 24 * time.Hour
+	// KeyLife is for how long a control key is certified (P2).
+	KeyLife = 30 * 24 * time.Hour
+	// KeyBackdate is by how much that begins early.
 	KeyBackdate = 5 * time.Minute
-	KeyGrace    = 30 * 24 * time.Hour
+	// KeyGrace is for how long after its end a key may still be renewed.
+	KeyGrace = 30 * 24 * time.Hour
 	// DataKeyLife is for how long a data key is certified (P2).
 	DataKeyLife = 24 * time.Hour
 	// MaxDataKeys is how many data keys of one peer are let in at a time.
@@ -38,10 +39,10 @@ const (
 	MaxControlKeys = 8
 	// BuriedFor is how long a key of a peering that is over is remembered (P12).
 	BuriedFor = 60 * 24 * time.Hour
-	// SaidSkew is from what difference of the clocks on it is said; MaxSkew is the
-	// largest with which two clusters are paired.
+	// SaidSkew is from what difference of the clocks on it is said.
 	SaidSkew = 5 * time.Minute
-	MaxSkew  = time.Hour
+	// MaxSkew is the largest difference with which two clusters are paired.
+	MaxSkew = time.Hour
 	// ContactStep is the precision to which contact is recorded (P9).
 	ContactStep = time.Minute
 )

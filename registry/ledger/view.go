@@ -60,7 +60,7 @@ func (c *content) set(key, kind, id string, plain []byte) (err error) {
 	case kindTombstone:
 		var hash record.Digest
 		if hash.UnmarshalText([]byte(id)) != nil {
-			return nil
+			return nil //nolint:nilerr // It is none of ours.
 		}
 		var tombstone *record.Tombstone
 		if tombstone, err = decode[record.Tombstone](key, plain); tombstone != nil {

@@ -142,10 +142,10 @@ func (k *kubectlSuite) testStatus(t *testing.T) {
 
 	// The controllers write at their own times.
 	eventually(t, "what was read, put back, changes nothing", func(context.Context) bool {
-		before := k.peer(t, name).ResourceVersion
+		before := k.peer(t, name).ResourceVersion //nolint:contextcheck // It has the context of the test.
 		read := k.run(t, k.Operator, "", status("get", "-o", "yaml")...)
 		put := k.run(t, k.Operator, read.Stdout, "replace", "--subresource=status", "-f", "-")
-		return read.Code == 0 && put.Code == 0 && k.peer(t, name).ResourceVersion == before
+		return read.Code == 0 && put.Code == 0 && k.peer(t, name).ResourceVersion == before //nolint:contextcheck // The same.
 	})
 	read := k.must(t, k.Operator, "", status("get", "-o", "yaml")...)
 	k.must(t, k.Operator, strings.Replace(read, "pairedProjectsCount: 41", "pairedProjectsCount: 42", 1), "replace", "--subresource=status", "-f", "-")

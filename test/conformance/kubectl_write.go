@@ -393,5 +393,5 @@ func (k *kubectlSuite) testDelete(t *testing.T) {
 	require.Zero(t, result.Code, result.Stderr)
 	assert.Contains(t, result.Stdout, "omitted")
 	// That asks only; no tool waits until the finalizer is off.
-	eventually(t, "nothing is left", func(context.Context) bool { return len(k.names(t, "")) == 0 })
+	eventually(t, "nothing is left", func(context.Context) bool { return len(k.names(t, "")) == 0 }) //nolint:contextcheck // It has the context of the test.
 }

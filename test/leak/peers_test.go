@@ -24,6 +24,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -215,7 +216,7 @@ func peers(t *testing.T, p plan) (sides []*side, findings []search.Finding) {
 		x.shownOfItself(t, map[*side]string{east: "entente_gateway_requests_total", west: "entente_etcd_"}[x])
 		x.stop(t)
 	}
-	issued := append(east.issued, west.issued...)
+	issued := slices.Concat(east.issued, west.issued)
 	for _, x := range sides {
 		found, err := x.recorder.Search(issued...)
 		require.NoError(t, err)
