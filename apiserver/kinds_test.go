@@ -443,7 +443,7 @@ func TestK2GenerationAndStatus(t *testing.T) {
 		merge := encode(t, change(map[string]any{"metadata": map[string]any{}, "spec": map[string]any{"join": map[string]any{}}, "status": map[string]any{}}))
 		same("merge", s.do(t, harness.Operator, http.MethodPatch, "n/status", merge, as(mergePat)).want(t, 200).object(t))
 		same("strategic", s.do(t, harness.Operator, http.MethodPatch, "n/status", merge, as(smPatch)).want(t, 200).object(t))
-		same("json", s.do(t, harness.Operator, http.MethodPatch, "n/status", `[{"op":"replace","path":"/spec/capabilities/0","value":"other"},{"op":"remove","path":"/metadata/labels"},{"op":"remove","path":"/metadata/finalizers"}]`, as(jsonPatch)).want(t, 200).object(t))
+		same("json", s.do(t, harness.Operator, http.MethodPatch, "n/status", `[{"op":"add","path":"/status/peer","value":{"alias":"mine"}},{"op":"replace","path":"/spec/capabilities/0","value":"other"},{"op":"remove","path":"/metadata/labels"},{"op":"remove","path":"/metadata/finalizers"}]`, as(jsonPatch)).want(t, 200).object(t))
 		apply := change(joinPeer("n", ""))
 		same("apply", s.do(t, harness.Operator, http.MethodPatch, "n/status?fieldManager=k2&force=true", encode(t, apply), as(applyPat)).want(t, 200).object(t))
 	})
