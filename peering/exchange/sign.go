@@ -39,7 +39,7 @@ func NewKey(authority *record.Authority, public crypto.PublicKey, role record.Ro
 	if err != nil {
 		return record.Key{}, err
 	}
-	issuer, err := issuerOf(authority.Current)
+	issuer, err := authority.Current.Hash()
 	if err != nil {
 		return record.Key{}, err
 	}
@@ -64,7 +64,7 @@ func Certify(authority *record.Authority, clusterUUID string, key record.Key, pu
 	if authority == nil {
 		return nil, ErrNoSigner
 	}
-	issuer, err := issuerOf(authority.Current)
+	issuer, err := authority.Current.Hash()
 	if err != nil {
 		return nil, err
 	}
@@ -86,12 +86,4 @@ func Certify(authority *record.Authority, clusterUUID string, key record.Key, pu
 		return nil, err
 	}
 	return certificate.Raw, nil
-}
-
-func issuerOf(ca record.CA) (record.Digest, error) {
-	certificate, err := pki.ParseAuthority(ca.Certificate)
-	if err != nil {
-		return record.Digest{}, fmt.Errorf("could not read the peering CA: %w", err)
-	}
-	return pki.HashOfCertificate(certificate), nil
 }

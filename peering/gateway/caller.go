@@ -68,7 +68,7 @@ func (g *Gateway) admit(r *http.Request, role record.Role, renewing bool) (*call
 	if role == "" {
 		role = key.Role
 	}
-	if _, err := peer.Authorize(clusterUUID, hash, role, renewing, now); err != nil {
+	if err := peer.Authorize(clusterUUID, hash, role, renewing, now); err != nil {
 		return c, denialOf(r.Context(), err)
 	}
 	if !valid(certificate, renewing, now) {
@@ -103,8 +103,7 @@ func (c *caller) of(tx record.Tx, role record.Role, renewing bool, now time.Time
 	if err != nil {
 		return nil, err
 	}
-	_, err = peer.Authorize(c.peer.Remote.ClusterUUID, c.key.Hash, role, renewing, now)
-	return peer, err
+	return peer, peer.Authorize(c.peer.Remote.ClusterUUID, c.key.Hash, role, renewing, now)
 }
 
 func gone() *denial {
@@ -173,8 +172,10 @@ func issuerOf(authority *record.Authority, hash record.Digest) *x509.Certificate
 		return nil
 	}
 	for _, ca := range append([]record.CA{authority.Current}, authority.Previous...) {
-		certificate, err := pki.ParseAuthority(ca.Certificate)
-		if err == nil && pki.HashOfCertificate(certificate) == hash {
+		if its, err := ca.Hash(); err != nil || its != hash {
+			continue
+		}
+		if certificate, err := pki.ParseAuthority(ca.Certificate); err == nil {
 			return certificate
 		}
 	}

@@ -21,25 +21,24 @@ import (
 	"time"
 )
 
-// Authorize returns the key by which the other cluster of a record may do what role is
-// for, at that time (P2). An expired key, and one that was renewed, may still ask to be
+// Authorize tells whether the other cluster of a record may do by a key what role is for,
+// at that time (P2). An expired key, and one that was renewed, may still ask to be
 // renewed. It fails with a *Refusal.
-func (p *Peer) Authorize(clusterUUID string, hash Digest, role Role, renewing bool, now time.Time) (*Key, error) {
+func (p *Peer) Authorize(clusterUUID string, hash Digest, role Role, renewing bool, now time.Time) error {
 	if p == nil || p.Remote == nil || p.Remote.ClusterUUID != clusterUUID {
-		return nil, &Refusal{Reason: TokenRejected}
+		return &Refusal{Reason: TokenRejected}
 	}
 	key := p.Remote.Key(hash)
 	if key == nil || key.Role != role {
-		return nil, &Refusal{Reason: TokenRejected, UID: p.UID}
+		return &Refusal{Reason: TokenRejected, UID: p.UID}
 	}
-	refuse := func(reason Reason) (*Key, error) {
-		return nil, &Refusal{Reason: reason, UID: p.UID, Known: true}
+	refuse := func(reason Reason) error {
+		return &Refusal{Reason: reason, UID: p.UID, Known: true}
 	}
 	if p.Remote.ConfirmedAt.IsZero() && now.Sub(p.Remote.PairedAt) >= ConfirmWithin {
-		return nil, &Refusal{Reason: TokenRejected, UID: p.UID} // undone, or about to be (P7)
+		return &Refusal{Reason: TokenRejected, UID: p.UID} // undone, or about to be (P7)
 	}
-	switch fault := p.Remote.Fault; fault {
-	case PeerSuspended, PeerLeft, ClonedPeer:
+	if fault := p.Remote.Fault; fault.Final() {
 		return refuse(fault)
 	}
 	end := key.NotAfter
@@ -50,9 +49,9 @@ func (p *Peer) Authorize(clusterUUID string, hash Digest, role Role, renewing bo
 	case now.Before(key.NotBefore), !now.Before(end):
 		return refuse(TrustExpired)
 	case key.Retired && !renewing:
-		return nil, &Refusal{Reason: TokenRejected, UID: p.UID}
+		return &Refusal{Reason: TokenRejected, UID: p.UID}
 	}
-	return key, nil
+	return nil
 }
 
 // Confirm notes that a key was used: the pairing is confirmed by the first use, and the
@@ -102,7 +101,7 @@ func Renew(tx Tx, r Renewal) (key *Key, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if peer == nil || peer.Remote == nil || peer.Remote.Fault == PeerSuspended {
+	if peer == nil || peer.Remote == nil || peer.Remote.Fault.Final() {
 		return nil, &Refusal{Reason: TokenRejected, UID: r.UID}
 	}
 	from := peer.Remote.Key(r.From)
@@ -124,16 +123,13 @@ func Renew(tx Tx, r Renewal) (key *Key, err error) {
 		}
 		return existing, nil
 	}
-	if r.Key.Role == RoleData && tooMany(peer.Remote.Keys, r.Now) {
+	if !peer.Remote.admit(r.Key, r.Now) {
 		return nil, &Refusal{Reason: TokenRejected, UID: r.UID, Known: true}
 	}
-	if r.Key.Role == RoleControl {
-		if controls(tidy(slices.Clone(peer.Remote.Keys), r.Now)) >= MaxControlKeys {
-			return nil, &Refusal{Reason: TokenRejected, UID: r.UID, Known: true}
-		}
+	// The keys have moved. The one that asked is gone if it can do nothing any more.
+	if from = peer.Remote.Key(r.From); from != nil && r.Key.Role == RoleControl {
 		from.Successor = r.Key.Hash
 	}
-	peer.Remote.Keys = append(tidy(peer.Remote.Keys, r.Now), r.Key)
 	if err := tx.MoveEpoch(); err != nil {
 		return nil, err
 	}
@@ -141,6 +137,23 @@ func Renew(tx Tx, r Renewal) (key *Key, err error) {
 		return nil, err
 	}
 	return peer.Remote.Key(r.Key.Hash), nil
+}
+
+// admit puts a key beside those that can still do something, and tells whether there was
+// room for it: a data key takes the place of the oldest one if there are as many as may
+// be. The other keys move, so no pointer to one is good any more.
+func (r *Remote) admit(key Key, now time.Time) bool {
+	r.Keys = tidy(r.Keys, now)
+	switch {
+	case key.Role == RoleControl && count(r.Keys, RoleControl) >= MaxControlKeys:
+		return false
+	case key.Role == RoleData && tooMany(r.Keys, now):
+		return false
+	case key.Role == RoleData && count(r.Keys, RoleData) >= MaxDataKeys:
+		r.Keys = withoutOldest(r.Keys)
+	}
+	r.Keys = append(r.Keys, key)
+	return true
 }
 
 // tooMany tells whether as many data keys as are let in were certified within the hour:
@@ -155,42 +168,36 @@ func tooMany(keys []Key, now time.Time) bool {
 	return recent >= MaxDataKeys
 }
 
-// tidy drops keys that can do nothing any more, and the oldest data keys above the
-// limit.
+// tidy drops keys that can do nothing any more.
 func tidy(keys []Key, now time.Time) []Key {
-	keys = slices.DeleteFunc(keys, func(k Key) bool {
+	return slices.DeleteFunc(keys, func(k Key) bool {
 		end := k.NotAfter
 		if k.Role == RoleControl {
 			end = end.Add(KeyGrace)
 		}
 		return !now.Before(end)
 	})
-	for {
-		data := 0
-		oldest := -1
-		for i, k := range keys {
-			if k.Role != RoleData {
-				continue
-			}
-			data++
-			if oldest < 0 || k.NotAfter.Before(keys[oldest].NotAfter) {
-				oldest = i
-			}
-		}
-		if data < MaxDataKeys {
-			return keys
-		}
-		keys = slices.Delete(keys, oldest, oldest+1)
-	}
 }
 
-func controls(keys []Key) (count int) {
-	for _, key := range keys {
-		if key.Role == RoleControl {
-			count++
+// count returns how many keys have a role.
+func count(keys []Key, role Role) (n int) {
+	for _, k := range keys {
+		if k.Role == role {
+			n++
 		}
 	}
-	return count
+	return n
+}
+
+// withoutOldest drops the data key that ends first.
+func withoutOldest(keys []Key) []Key {
+	oldest := -1
+	for i, k := range keys {
+		if k.Role == RoleData && (oldest < 0 || k.NotAfter.Before(keys[oldest].NotAfter)) {
+			oldest = i
+		}
+	}
+	return slices.Delete(keys, oldest, oldest+1)
 }
 
 // Control returns the control key of the other cluster that was certified last, or nil.

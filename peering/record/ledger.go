@@ -99,6 +99,6 @@ type Tx interface {
 	// Epoch returns a number that only grows, also when the store is restored.
 	Epoch() (uint64, error)
 	// MoveEpoch makes a copy of the store from before this transaction recognisable
-	// (S2). It belongs to each mint, use and revocation.
+	// (S2). It belongs to each mint, use and revocation, and to each change of an offer.
 	MoveEpoch() error
 }

@@ -38,5 +38,23 @@ func SetOffer(tx Tx, uid string, body protocol.Offer) (changed bool, err error) 
 	peer.Offer.Generation++
 	peer.Offer.Digest = body.Digest()
 	peer.Offer.Body = body
-	return true, tx.PutPeer(peer)
+	if err := tx.PutPeer(peer); err != nil {
+		return false, err
+	}
+	// A store from before would count on from a generation that the other cluster has
+	// already, and be taken for a clone.
+	return true, tx.MoveEpoch()
+}
+
+// Heard writes a record that a message of the other cluster has changed. One that ended
+// the peering is a revocation: a copy of the store from before it is to be recognisable
+// (S2).
+func Heard(tx Tx, peer *Peer) error {
+	if err := tx.PutPeer(peer); err != nil {
+		return err
+	}
+	if peer.Remote.Fault.Final() {
+		return tx.MoveEpoch()
+	}
+	return nil
 }

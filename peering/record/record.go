@@ -19,9 +19,11 @@ package record
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"time"
 
+	"entente.dev/entente/peering/pki"
 	"entente.dev/entente/peering/protocol"
 )
 
@@ -82,7 +84,7 @@ type Refused struct {
 type Join struct {
 	// String is the SHA-256 hash of the connection string.
 	String Digest `json:"string"`
-	// TokenID, ClusterUUID and Endpoints are those of the string.
+	// TokenID, ClusterUUID and ExpiresAt are those of the string.
 	TokenID     string    `json:"tokenID"`
 	ClusterUUID string    `json:"clusterUUID"`
 	ExpiresAt   time.Time `json:"expiresAt"`
@@ -213,6 +215,16 @@ type CA struct {
 	Key       Secret    `json:"-"`
 	NotBefore time.Time `json:"notBefore"`
 	NotAfter  time.Time `json:"notAfter"`
+}
+
+// Hash returns the hash of the CA's public key, by which keys name who certified them. It
+// fails if the certificate is not one of an authority.
+func (c CA) Hash() (Digest, error) {
+	certificate, err := pki.ParseAuthority(c.Certificate)
+	if err != nil {
+		return Digest{}, fmt.Errorf("could not read the peering CA: %w", err)
+	}
+	return pki.HashOfCertificate(certificate), nil
 }
 
 // Trust are the certificates (DER) by which our gateway is recognised: of the authority

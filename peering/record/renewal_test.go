@@ -191,7 +191,8 @@ func TestFaults(t *testing.T) {
 	assert.False(t, record.Reason("").Final() || record.Reason("").Heals())
 }
 
-// P10: an offer is counted when it is another one, and in the epoch of its pairing.
+// P10: an offer is counted when it is another one, and in the epoch of its pairing. S2:
+// each change moves the epoch of the store, so that a copy from before is recognisable.
 func TestP10SetOffer(t *testing.T) {
 	b := newBook(t)
 	set := func(body protocol.Offer) (changed bool) {
@@ -201,12 +202,18 @@ func TestP10SetOffer(t *testing.T) {
 	require.False(t, set(protocol.Offer{Alias: "east"}))
 	require.Nil(t, b.Peer(uid), "who has no record is offered nothing")
 
+	assert.Zero(t, b.Epoch())
+
 	b = minted(t)
+	epoch := b.Epoch()
 	require.True(t, set(protocol.Offer{}), "an offer of nothing is one, too")
 	first := b.Peer(uid).Offer
-	assert.Equal(t, protocol.OfferHeader{Epoch: b.Epoch(), Generation: 1, Digest: protocol.Offer{}.Digest()}, first.OfferHeader)
+	assert.Equal(t, protocol.OfferHeader{Epoch: epoch, Generation: 1, Digest: protocol.Offer{}.Digest()}, first.OfferHeader)
+	assert.Equal(t, epoch+1, b.Epoch())
 	require.False(t, set(protocol.Offer{}))
+	assert.Equal(t, epoch+1, b.Epoch(), "nothing changed")
 	require.True(t, set(protocol.Offer{Alias: "east"}))
+	assert.Equal(t, epoch+2, b.Epoch())
 	second := b.Peer(uid).Offer
 	assert.Equal(t, first.Epoch, second.Epoch)
 	assert.Equal(t, uint64(2), second.Generation)
@@ -216,4 +223,26 @@ func TestP10SetOffer(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, set(protocol.Offer{Alias: "east"}))
 	assert.Greater(t, b.Peer(uid).Offer.Epoch, second.Epoch, "it counts anew with a pairing")
+}
+
+// S2: what was heard is written, and moves the epoch if it ended the peering.
+func TestS2Heard(t *testing.T) {
+	for fault, ends := range map[record.Reason]bool{
+		"": false, record.InvalidOffer: false, record.UUIDMismatch: false,
+		record.ClonedPeer: true, record.PeerSuspended: true, record.PeerLeft: true,
+	} {
+		b := paired(t)
+		epoch := b.Epoch()
+		b.must(func(tx record.Tx) error {
+			peer, err := tx.Peer(uid)
+			if err != nil {
+				return err
+			}
+			peer.Remote.Fault, peer.Remote.Skew = fault, time.Minute
+			return record.Heard(tx, peer)
+		})
+		assert.Equal(t, fault, b.Peer(uid).Remote.Fault)
+		assert.Equal(t, time.Minute, b.Peer(uid).Remote.Skew)
+		assert.Equal(t, ends, b.Epoch() > epoch, fault)
+	}
 }

@@ -17,7 +17,7 @@ limitations under the License.
 package record
 
 import (
-	"crypto/x509"
+	"slices"
 	"time"
 
 	"entente.dev/entente/peering/pki"
@@ -72,9 +72,10 @@ func Rotate(authority *Authority, peers []*Peer, now time.Time, create func(from
 			changed = true
 		}
 	}
-	if authority.drop(peers, now) {
-		changed = true
-	}
+	// Old CAs go that no key hangs on which may still be used or renewed.
+	verifying := len(authority.Previous)
+	authority.Previous = slices.DeleteFunc(authority.Previous, func(ca CA) bool { return !ca.needed(peers, now) })
+	changed = changed || len(authority.Previous) < verifying
 	if len(authority.Previous) == 0 && authority.Forced {
 		authority.Forced, changed = false, true
 	}
@@ -99,32 +100,18 @@ func waiting(authority *Authority, peers []*Peer) []string {
 	return names
 }
 
-// drop forgets old CAs that no key hangs on which may still be used or renewed.
-func (a *Authority) drop(peers []*Peer, now time.Time) (changed bool) {
-	kept := a.Previous[:0]
-	for _, ca := range a.Previous {
-		if ca.needed(peers, now) {
-			kept = append(kept, ca)
-		} else {
-			changed = true
-		}
-	}
-	a.Previous = kept
-	return changed
-}
-
+// needed tells whether a key hangs on the CA that may still be used or renewed.
 func (c CA) needed(peers []*Peer, now time.Time) bool {
-	certificate, err := x509.ParseCertificate(c.Certificate)
+	hash, err := c.Hash()
 	if err != nil {
 		return false
 	}
-	hash := pki.HashOfCertificate(certificate)
 	for _, peer := range peers {
 		if peer.Remote == nil {
 			continue
 		}
 		for _, key := range peer.Remote.Keys {
-			if key.Issuer == Digest(hash) && !key.Retired && now.Before(key.NotAfter.Add(KeyGrace)) {
+			if key.Issuer == hash && !key.Retired && now.Before(key.NotAfter.Add(KeyGrace)) {
 				return true
 			}
 		}

@@ -152,3 +152,23 @@ func TestP3AfterALongTime(t *testing.T) {
 	assert.Equal(t, at(300), a.Current.NotBefore)
 	assert.Empty(t, a.Previous)
 }
+
+// P3: keys name who certified them by the hash of its public key.
+func TestHashOfCA(t *testing.T) {
+	a := &authority{t: t}
+	a.rotate(noon)
+	hash, err := a.Current.Hash()
+	require.NoError(t, err)
+	assert.Equal(t, a.hash(a.Current.Certificate), hash)
+
+	key, err := pki.NewKey()
+	require.NoError(t, err)
+	leaf, err := pki.SelfSigned(key, noon, at(1))
+	require.NoError(t, err)
+	for name, der := range map[string][]byte{"none": nil, "garbage": []byte("CANARY"), "no authority": leaf.Raw} {
+		hash, err := record.CA{Certificate: der}.Hash()
+		require.Error(t, err, name)
+		assert.NotContains(t, err.Error(), "CANARY")
+		assert.Zero(t, hash, name)
+	}
+}

@@ -277,7 +277,7 @@ func TestP6RepairByRenewing(t *testing.T) {
 	r.TokenID, r.Key.Hash = "bb01020304050607", key(3)
 	_, _, err := b.redeem(r)
 	require.NoError(t, err)
-	_, err = b.Peer(uid).Authorize(west, key(1), record.RoleControl, false, noon)
+	err = b.Peer(uid).Authorize(west, key(1), record.RoleControl, false, noon)
 	b.refused(err, record.TokenRejected, false)
 }
 
@@ -350,10 +350,9 @@ func TestP2Authorize(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			k, err := peer.Authorize(test.cluster, test.key, test.role, test.renewing, test.now)
+			err := peer.Authorize(test.cluster, test.key, test.role, test.renewing, test.now)
 			if test.reason == "" {
 				require.NoError(t, err)
-				assert.Equal(t, test.key, k.Hash)
 				return
 			}
 			var refusal *record.Refusal
@@ -364,18 +363,18 @@ func TestP2Authorize(t *testing.T) {
 	pending, err := peer.Clone()
 	require.NoError(t, err)
 	pending.Remote.ConfirmedAt = time.Time{}
-	_, err = pending.Authorize(west, key(1), record.RoleControl, false, noon.Add(15*time.Minute-time.Second))
+	err = pending.Authorize(west, key(1), record.RoleControl, false, noon.Add(15*time.Minute-time.Second))
 	require.NoError(t, err)
-	_, err = pending.Authorize(west, key(1), record.RoleControl, false, noon.Add(15*time.Minute))
+	err = pending.Authorize(west, key(1), record.RoleControl, false, noon.Add(15*time.Minute))
 	b.refused(err, record.TokenRejected, false) // P7, also while nobody is there to undo it
 	for _, fault := range []record.Reason{record.PeerSuspended, record.PeerLeft, record.ClonedPeer} {
 		suspended, err := peer.Clone()
 		require.NoError(t, err)
 		suspended.Remote.Fault = fault
-		_, err = suspended.Authorize(west, key(1), record.RoleControl, true, noon)
+		err = suspended.Authorize(west, key(1), record.RoleControl, true, noon)
 		b.refused(err, fault, true)
 	}
-	_, err = (*record.Peer)(nil).Authorize(west, key(1), record.RoleControl, false, noon)
+	err = (*record.Peer)(nil).Authorize(west, key(1), record.RoleControl, false, noon)
 	b.refused(err, record.TokenRejected, false)
 }
 
@@ -403,8 +402,7 @@ func TestP2Renew(t *testing.T) {
 	assert.Equal(t, k, again, "the answer was lost")
 	assert.Equal(t, epoch, b.Epoch())
 	authorize := func(hash record.Digest, renewing bool) error {
-		_, err := b.Peer(uid).Authorize(west, hash, record.RoleControl, renewing, noon)
-		return err
+		return b.Peer(uid).Authorize(west, hash, record.RoleControl, renewing, noon)
 	}
 	require.NoError(t, authorize(key(1), false), "the new key has not been used yet")
 	assert.True(t, b.Peer(uid).Unconfirmed(key(2)))
@@ -423,6 +421,71 @@ func TestP2Renew(t *testing.T) {
 	b.refused(authorize(key(2), false), record.PeerSuspended, true)
 	_, err = b.renew(key(2), key(8), record.RoleControl, noon)
 	b.refused(err, record.TokenRejected, false)
+}
+
+// P2: a peering that is over for good certifies nothing, and stays what it is.
+func TestP2RenewAfterTheEnd(t *testing.T) {
+	for _, fault := range []record.Reason{record.PeerSuspended, record.PeerLeft, record.ClonedPeer} {
+		b := paired(t)
+		b.must(func(tx record.Tx) error {
+			peer, err := tx.Peer(uid)
+			if err != nil {
+				return err
+			}
+			peer.Remote.Fault, peer.Remote.Keys[0].Successor = fault, key(2)
+			return tx.PutPeer(peer)
+		})
+		for _, to := range []record.Digest{key(2), key(3)} {
+			_, err := b.renew(key(1), to, record.RoleControl, noon)
+			b.refused(err, record.TokenRejected, false)
+		}
+		assert.Equal(t, fault, b.Peer(uid).Remote.Fault)
+		assert.Len(t, b.Peer(uid).Remote.Keys, 1)
+	}
+}
+
+// P2: the key that asked is the one that was renewed, wherever it stands among keys that
+// are over.
+func TestP2RenewBesideExpiredKeys(t *testing.T) {
+	b := paired(t)
+	expired := record.Key{Hash: key(50), Role: record.RoleData, NotAfter: noon}
+	b.must(func(tx record.Tx) error {
+		peer, err := tx.Peer(uid)
+		if err != nil {
+			return err
+		}
+		asks := peer.Remote.Keys[0]
+		after := record.Key{Hash: key(51), Role: record.RoleControl, NotAfter: noon.Add(record.KeyLife)}
+		peer.Remote.Keys = []record.Key{expired, asks, after}
+		return tx.PutPeer(peer)
+	})
+	k, err := b.renew(key(1), key(2), record.RoleControl, noon.Add(time.Second))
+	require.NoError(t, err)
+	assert.Equal(t, key(2), k.Hash)
+	successors := map[record.Digest]record.Digest{}
+	for _, k := range b.Peer(uid).Remote.Keys {
+		successors[k.Hash] = k.Successor
+	}
+	assert.Equal(t, map[record.Digest]record.Digest{key(1): key(2), key(51): {}, key(2): {}}, successors)
+
+	stolen, err := b.renew(key(1), key(7), record.RoleControl, noon.Add(2*time.Second))
+	require.NoError(t, err)
+	assert.Nil(t, stolen)
+	assert.Equal(t, record.PeerSuspended, b.Peer(uid).Remote.Fault)
+}
+
+// P2: a control key takes no data key's place.
+func TestP2ControlKeyBesideDataKeys(t *testing.T) {
+	b := paired(t)
+	for i := range byte(record.MaxDataKeys) {
+		_, err := b.renew(key(1), key(10+i), record.RoleData, noon)
+		require.NoError(t, err)
+	}
+	_, err := b.renew(key(1), key(2), record.RoleControl, noon)
+	require.NoError(t, err)
+	for i := range byte(record.MaxDataKeys) {
+		assert.NotNil(t, b.Peer(uid).Remote.Key(key(10+i)), i)
+	}
 }
 
 // P2: data keys stand beside the control key, and there are never more than four.

@@ -115,7 +115,7 @@ func (l *Ledger) distrust(ctx context.Context, uid string, floor uint64) error {
 			join.Refused = &record.Refused{Reason: record.TokenRejected, ClusterUUID: join.ClusterUUID, At: now}
 		}
 		// One that left, or is suspended as a clone, is kept out all the same.
-		if remote := peer.Remote; remote != nil && remote.Fault != record.PeerLeft && remote.Fault != record.ClonedPeer {
+		if remote := peer.Remote; remote != nil && !remote.Fault.Final() {
 			remote.Fault = record.PeerSuspended
 		}
 		return t.PutPeer(peer)

@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/storage/value"
 
+	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/peering/record"
 )
 
@@ -160,12 +161,12 @@ func restored(t *testing.T, e *environment) {
 	used.Invite.Use = &record.Use{ClusterUUID: "c2"}
 	expired := inviting("expired", "t3")
 	expired.Invite.ExpiresAt = time.Now().Add(-time.Hour)
-	left, wrong := paired("left", "c3"), paired("wrong", "c4")
-	left.Remote.Fault, wrong.Remote.Fault = record.PeerLeft, record.UUIDMismatch
+	left, wrong, cloned := paired("left", "c3"), paired("wrong", "c4"), paired("cloned", "c8")
+	left.Remote.Fault, wrong.Remote.Fault, cloned.Remote.Fault = record.PeerLeft, record.UUIDMismatch, record.ClonedPeer
 	joining := &record.Peer{UID: "joining", Join: &record.Join{ClusterUUID: "c5"}}
 	joined := paired("joined", "c6")
 	joined.Join = &record.Join{ClusterUUID: "c6", Done: true}
-	require.NoError(t, l.Update(t.Context(), moving(putting(open, used, expired, left, wrong, joining, joined))))
+	require.NoError(t, l.Update(t.Context(), moving(putting(open, used, expired, left, wrong, cloned, joining, joined))))
 	copied := e.dump(t)
 	require.NoError(t, l.Update(t.Context(), moving(func(tx record.Tx) error { return tx.DeletePeer("joined") })))
 	require.NoError(t, l.Update(t.Context(), moving(putting(inviting("later", "t9")))))
@@ -179,6 +180,7 @@ func checkAccepted(t *testing.T, l *Ledger) {
 	assert.False(t, l.Peer("used").Invite.Void)
 	assert.False(t, l.Peer("expired").Invite.Void)
 	assert.Equal(t, record.PeerLeft, l.Peer("left").Remote.Fault)
+	assert.Equal(t, record.ClonedPeer, l.Peer("cloned").Remote.Fault)
 	assert.Equal(t, record.PeerSuspended, l.Peer("wrong").Remote.Fault)
 	assert.Equal(t, record.PeerSuspended, l.Peer("joined").Remote.Fault)
 	assert.Nil(t, l.Peer("joined").Join.Refused)
@@ -250,6 +252,30 @@ func TestS2GoesBackUnderARunningReplica(t *testing.T) {
 	require.ErrorIs(t, writing.Update(t.Context(), putting(inviting("v", "w"))), record.ErrRestored)
 	assert.ErrorIs(t, writing.Fresh(), record.ErrRestored)
 	assert.NotContains(t, e.dump(t), e.key("peers/v"))
+}
+
+// S2: a copy from before an offer changed, and nothing else, is recognised: it would count
+// on from a generation that the other cluster has, and be taken for a clone (P10).
+func TestS2RestoredBeforeAnOffer(t *testing.T) {
+	e := newEnvironment(t)
+	l := e.replica(t)
+	require.NoError(t, l.Update(t.Context(), moving(putting(paired("u", "c")))))
+	offer := func(alias string) {
+		require.NoError(t, l.Update(t.Context(), func(tx record.Tx) error {
+			changed, err := record.SetOffer(tx, "u", protocol.Offer{Alias: alias})
+			assert.True(t, changed)
+			return err
+		}))
+	}
+	offer("first")
+	copied := e.dump(t)
+	offer("second")
+	e.restore(t, copied)
+	again := e.replica(t)
+	run(t, again)
+	<-again.Synced()
+	assert.ErrorIs(t, again.Fresh(), record.ErrRestored)
+	require.ErrorIs(t, l.Update(t.Context(), nothing), record.ErrRestored)
 }
 
 // S2: an empty store where there was one.
