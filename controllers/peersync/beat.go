@@ -113,11 +113,7 @@ func (s *session) hear(ctx context.Context, peer *record.Peer, said protocol.Sta
 	wasUnreachable := !peer.Remote.Unreachable.IsZero()
 	now, back := s.clock.Now(), s.successes >= backAfter || !wasUnreachable
 	take := func(peer *record.Peer) exchange.Outcome {
-		out := exchange.HearAnswer(peer, said, expected, back, now)
-		if badOffer {
-			out.Changed = exchange.RefuseOffer(peer).Changed || out.Changed
-		}
-		return out
+		return exchange.Hear(peer, exchange.Message{State: said, BadOffer: badOffer, Expected: expected, Answer: true, Away: !back}, now)
 	}
 	heard := exchange.Draft(peer)
 	out := take(heard)
@@ -131,13 +127,9 @@ func (s *session) hear(ctx context.Context, peer *record.Peer, said protocol.Sta
 				return nil
 			}
 			if out = take(heard); out.Changed {
-				if err := tx.PutPeer(heard); err != nil {
+				if err := record.Heard(tx, heard); err != nil {
 					return err
 				}
-			}
-			if heard.Remote.Fault.Final() {
-				// A copy of the store from before it ended is to be recognisable (S2).
-				return tx.MoveEpoch()
 			}
 			if confirms(heard.Remote) {
 				return record.Confirmed(tx, s.uid, now)

@@ -423,7 +423,7 @@ func (r *far) sync(ctx context.Context, target client.Target, request protocol.S
 	}
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	repeat := exchange.Hear(r.peer, request.State, "", r.clock.Now()).Repeat && request.OfferBody == nil
+	repeat := exchange.Hear(r.peer, exchange.Message{State: request.State}, r.clock.Now()).Repeat && request.OfferBody == nil
 	if request.Wait > 0 && !repeat && !exchange.Lacks(r.peer, r.authority) {
 		r.hold(ctx, time.Duration(request.Wait)*time.Second)
 	}

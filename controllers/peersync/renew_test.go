@@ -142,6 +142,23 @@ func TestP2Expired(t *testing.T) {
 		assert.Empty(t, f.remote().Fault)
 		assert.Equal(t, 1, f.far.renewed())
 	})
+	// Whoever has renewed a stolen key is found out by the owner's own renewal, which is
+	// not to wait until it is due. A single refusal is no reason.
+	t.Run("not known any more", func(t *testing.T) {
+		f := joined(t)
+		refusals := 0
+		f.far.mind(func(protocol.SyncRequest) (*protocol.SyncResponse, error, bool) {
+			refusals++
+			return nil, &client.Failure{Kind: client.Refused, Reason: protocol.FailureRefused}, true
+		})
+		f.far.renewsBy(func(protocol.RenewRequest) (protocol.RenewResponse, error) {
+			return protocol.RenewResponse{}, &client.Failure{Kind: client.Refused, Reason: protocol.FailureSuspended}
+		})
+		f.runs()
+		f.passes(time.Second, func() bool { return f.remote().Fault == record.PeerSuspended }, "said at once")
+		assert.GreaterOrEqual(t, refusals, 2)
+		assert.Less(t, f.clock.Since(noon), time.Hour, "not when the renewal is due")
+	})
 	t.Run("for good", func(t *testing.T) {
 		f := joined(t)
 		f.clock.SetTime(f.remote().Ours.NotAfter.Add(record.KeyGrace - time.Second))

@@ -36,13 +36,13 @@ func TestP9HearAnswer(t *testing.T) {
 	w.peer.Remote.Unreachable = noon
 	said := e.say(t, noon)
 	said.Endpoints = nil
-	out := exchange.HearAnswer(w.peer, said, "", false, noon)
+	out := exchange.Hear(w.peer, exchange.Message{State: said, Answer: true, Away: true}, noon)
 	assert.True(t, out.Changed)
 	assert.Equal(t, noon, w.peer.Remote.Unreachable)
 	assert.Equal(t, []string{"https://east.example.com"}, w.peer.Remote.Endpoints)
-	out = exchange.HearAnswer(w.peer, said, "", false, noon)
+	out = exchange.Hear(w.peer, exchange.Message{State: said, Answer: true, Away: true}, noon)
 	assert.False(t, out.Changed)
-	out = exchange.HearAnswer(w.peer, said, "", true, noon)
+	out = exchange.Hear(w.peer, exchange.Message{State: said, Answer: true}, noon)
 	assert.True(t, out.Changed)
 	assert.Zero(t, w.peer.Remote.Unreachable)
 
@@ -59,7 +59,7 @@ func TestP10NoOfferYet(t *testing.T) {
 	said := w.say(t, noon)
 	assert.Zero(t, said.Offer)
 	assert.Nil(t, said.OfferBody)
-	out := exchange.Hear(e.peer, said, "", noon)
+	out := exchange.Hear(e.peer, exchange.Message{State: said}, noon)
 	assert.Empty(t, out.Refused)
 	assert.Empty(t, e.peer.Remote.Fault)
 	w.peer.Remote.Acked.Trust = pki.BundleDigest(w.authority.Trust())

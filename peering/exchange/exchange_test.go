@@ -83,7 +83,7 @@ func (s *side) say(t *testing.T, now time.Time) protocol.State {
 // beat is one round: from says, to hears.
 func beat(t *testing.T, from, to *side, now time.Time) exchange.Outcome {
 	t.Helper()
-	return exchange.Hear(to.peer, from.say(t, now), "", now)
+	return exchange.Hear(to.peer, exchange.Message{State: from.say(t, now)}, now)
 }
 
 func capabilities(names ...string) protocol.Offer {
@@ -132,7 +132,7 @@ func TestP10Offers(t *testing.T) {
 	}
 	t.Run("a header alone", func(t *testing.T) {
 		e, w := setUp(t)
-		out := exchange.Hear(e.peer, header(w, func(s *protocol.State) { s.Offer.Generation = 6 }), "", noon)
+		out := exchange.Hear(e.peer, exchange.Message{State: header(w, func(s *protocol.State) { s.Offer.Generation = 6 })}, noon)
 		assert.True(t, out.Repeat)
 		assert.EqualValues(t, 5, e.peer.Remote.Offer.Generation)
 	})
@@ -140,14 +140,16 @@ func TestP10Offers(t *testing.T) {
 		e, w := setUp(t)
 		w.offers(4, capabilities("b"))
 		w.peer.Remote.Acked.Offer = protocol.OfferHeader{}
-		out := beat(t, w, e, noon)
-		assert.True(t, out.Stale)
+		assert.Equal(t, exchange.Outcome{}, beat(t, w, e, noon), "nothing of it is asked for again")
+		assert.EqualValues(t, 5, e.peer.Remote.Offer.Generation)
 		assert.Equal(t, "a", e.peer.Remote.Offer.Body.Capabilities[0].Name)
 	})
 	t.Run("an older epoch", func(t *testing.T) {
 		e, w := setUp(t)
-		out := exchange.Hear(e.peer, header(w, func(s *protocol.State) { s.Offer.Epoch, s.Offer.Generation = 0, 99 }), "", noon)
-		assert.True(t, out.Stale)
+		out := exchange.Hear(e.peer, exchange.Message{State: header(w, func(s *protocol.State) { s.Offer.Epoch, s.Offer.Generation = 0, 99 })}, noon)
+		assert.False(t, out.Repeat)
+		assert.Empty(t, out.Refused)
+		assert.EqualValues(t, 1, e.peer.Remote.Offer.Epoch)
 	})
 	t.Run("a newer epoch begins anew", func(t *testing.T) {
 		e, w := setUp(t)
@@ -167,10 +169,10 @@ func TestP10Offers(t *testing.T) {
 	})
 	t.Run("a body that is not the announced one", func(t *testing.T) {
 		e, w := setUp(t)
-		out := exchange.Hear(e.peer, header(w, func(s *protocol.State) {
+		out := exchange.Hear(e.peer, exchange.Message{State: header(w, func(s *protocol.State) {
 			body := capabilities("b")
 			s.Offer.Generation, s.Offer.Digest, s.OfferBody = 6, capabilities("c").Digest(), &body
-		}), "", noon)
+		})}, noon)
 		assert.Equal(t, record.InvalidOffer, out.Refused)
 		assert.Equal(t, "a", e.peer.Remote.Offer.Body.Capabilities[0].Name)
 	})
@@ -232,11 +234,11 @@ func TestP11Reduce(t *testing.T) {
 // P6: who may peer is asked again at every beat; a peering heals when it is right again.
 func TestP6ExpectedAtEveryBeat(t *testing.T) {
 	e, w := newPair(t)
-	out := exchange.Hear(e.peer, w.say(t, noon), east, noon)
+	out := exchange.Hear(e.peer, exchange.Message{State: w.say(t, noon), Expected: east}, noon)
 	assert.Equal(t, record.UUIDMismatch, out.Refused)
 	assert.Equal(t, record.UUIDMismatch, e.peer.Remote.Fault)
 	assert.Empty(t, e.peer.Remote.Offer.Body.Alias, "nothing of it is taken")
-	out = exchange.Hear(e.peer, w.say(t, noon), west, noon)
+	out = exchange.Hear(e.peer, exchange.Message{State: w.say(t, noon), Expected: west}, noon)
 	assert.Empty(t, out.Refused)
 	assert.Empty(t, e.peer.Remote.Fault)
 
@@ -252,12 +254,12 @@ func TestP13Skew(t *testing.T) {
 		state.Time = noon.Add(ahead).Unix()
 		return state
 	}
-	exchange.Hear(e.peer, said(10*time.Minute), "", noon)
+	exchange.Hear(e.peer, exchange.Message{State: said(10 * time.Minute)}, noon)
 	assert.Equal(t, 10*time.Minute, e.peer.Remote.Skew)
 	for _, jitter := range []time.Duration{-50 * time.Second, 50 * time.Second} {
-		assert.False(t, exchange.Hear(e.peer, said(10*time.Minute+jitter), "", noon).Changed)
+		assert.False(t, exchange.Hear(e.peer, exchange.Message{State: said(10*time.Minute + jitter)}, noon).Changed)
 	}
-	exchange.Hear(e.peer, said(0), "", noon)
+	exchange.Hear(e.peer, exchange.Message{State: said(0)}, noon)
 	assert.Zero(t, e.peer.Remote.Skew)
 }
 
@@ -281,11 +283,11 @@ func TestP3Trust(t *testing.T) {
 		if name == "no certificate" {
 			half.TrustDigest = pki.BundleDigest(broken)
 		}
-		out := exchange.Hear(w.peer, half, "", noon)
+		out := exchange.Hear(w.peer, exchange.Message{State: half}, noon)
 		assert.True(t, out.Repeat, name)
 		assert.Len(t, w.peer.Remote.Trust, 1, name)
 	}
-	assert.True(t, exchange.Hear(w.peer, said, "", noon).Changed)
+	assert.True(t, exchange.Hear(w.peer, exchange.Message{State: said}, noon).Changed)
 	assert.Len(t, w.peer.Remote.Trust, 2)
 	beat(t, w, e, noon)
 	assert.False(t, exchange.Lacks(e.peer, e.authority), "acknowledged")
@@ -313,12 +315,12 @@ func TestP7Certified(t *testing.T) {
 	for name, der := range map[string][]byte{"none": nil, "garbage": []byte("x"), "another key": issue(w.ca, stranger.Public()), "another CA": issue(e.ca, public)} {
 		said := w.say(t, noon)
 		said.Certificate = der
-		exchange.Hear(e.peer, said, "", noon)
+		exchange.Hear(e.peer, exchange.Message{State: said}, noon)
 		assert.Empty(t, e.peer.Remote.Ours.Certificate, name)
 	}
 	said := w.say(t, noon)
 	said.Certificate = issue(w.ca, public)
-	require.True(t, exchange.Hear(e.peer, said, "", noon).Changed)
+	require.True(t, exchange.Hear(e.peer, exchange.Message{State: said}, noon).Changed)
 	assert.Equal(t, said.Certificate, e.peer.Remote.Ours.Certificate)
 	assert.Equal(t, noon.Add(time.Hour), e.peer.Remote.Ours.NotAfter)
 	assert.Empty(t, e.say(t, noon).CSR, "no other is wanted")
@@ -328,10 +330,10 @@ func TestP7Certified(t *testing.T) {
 	e.peer.Remote.Next = &record.Credential{Key: record.NewSecret(next.PEM())}
 	require.NotEmpty(t, e.say(t, noon).CSR)
 	said.Certificate = issue(w.ca, public)
-	exchange.Hear(e.peer, said, "", noon)
+	exchange.Hear(e.peer, exchange.Message{State: said}, noon)
 	require.NotNil(t, e.peer.Remote.Next, "that is a certificate for the key that is to be replaced")
 	said.Certificate = issue(w.ca, next.Public())
-	exchange.Hear(e.peer, said, "", noon)
+	exchange.Hear(e.peer, exchange.Message{State: said}, noon)
 	assert.Nil(t, e.peer.Remote.Next)
 	assert.Equal(t, next.PEM(), e.peer.Remote.Ours.Key.Reveal())
 }

@@ -36,34 +36,34 @@ type Outcome struct {
 	Repeat bool
 	// Refused is why the offer was not taken; empty: it was, or there was none.
 	Refused record.Reason
-	// Stale says that the offer is older than the one that was accepted (P10).
-	Stale bool
 }
 
-// Hear takes over what the other cluster said. The message has been validated; the
-// record is changed in place. Expected is the only cluster UUID that may peer, or empty.
-func Hear(peer *record.Peer, said protocol.State, expected string, now time.Time) Outcome {
-	return hear(peer, said, expected, true, now)
+// Message is what the other cluster said, validated, and how it is to be heard.
+type Message struct {
+	protocol.State
+	// BadOffer says that its offer breaks the rules, and the rest does not.
+	BadOffer bool
+	// Expected is the only cluster UUID that may peer; empty: any.
+	Expected string
+	// Answer says that it answers a beat of ours. One that names no endpoint leaves those
+	// where they are that it was got from: without any, nobody could ask again.
+	Answer bool
+	// Away says that the other cluster does not count as reachable again by this: after an
+	// outage one answer is not enough (P9).
+	Away bool
 }
 
-// HearAnswer takes over the answer to a beat of ours, as Hear does with a beat. Back says
-// whether the other cluster counts as reachable again, for which one answer after an
-// outage is not enough (P9). An answer that names no endpoint leaves those where they
-// are that it was got from: without any, nobody could ask again.
-func HearAnswer(peer *record.Peer, said protocol.State, expected string, back bool, now time.Time) Outcome {
-	if len(said.Endpoints) == 0 {
-		said.Endpoints = peer.Remote.Endpoints
-	}
-	return hear(peer, said, expected, back, now)
-}
-
-func hear(peer *record.Peer, said protocol.State, expected string, back bool, now time.Time) Outcome {
+// Hear takes over what the other cluster said. The record is changed in place.
+func Hear(peer *record.Peer, said Message, now time.Time) Outcome {
 	remote := peer.Remote
 	var out Outcome
 	change := func(changed bool) { out.Changed = out.Changed || changed }
 
-	change(contact(remote, said.Time, back, now))
-	switch reason := mismatch(remote, said.ClusterUUID, expected); {
+	if said.Answer && len(said.Endpoints) == 0 {
+		said.Endpoints = remote.Endpoints
+	}
+	change(contact(remote, said.Time, !said.Away, now))
+	switch reason := mismatch(remote, said.ClusterUUID, said.Expected); {
 	case reason != "":
 		change(set(&remote.Fault, reason))
 		out.Refused = reason
@@ -78,9 +78,13 @@ func hear(peer *record.Peer, said protocol.State, expected string, back bool, no
 		remote.Endpoints = slices.Clone(said.Endpoints)
 		out.Changed = true
 	}
-	out.trust(remote, said)
+	out.trust(remote, said.State)
 	change(Adopt(remote, said.Certificate))
-	out.offer(peer, said, now)
+	if said.BadOffer {
+		out.refuse(remote)
+	} else {
+		out.offer(remote, said.State, now)
+	}
 	return out
 }
 
@@ -90,17 +94,6 @@ func Draft(peer *record.Peer) *record.Peer {
 	draft, remote := *peer, *peer.Remote
 	draft.Remote = &remote
 	return &draft
-}
-
-// RefuseOffer notes that the body of an offer breaks the rules. It takes nothing of the
-// message over; a valid offer makes up for it.
-func RefuseOffer(peer *record.Peer) Outcome {
-	out := Outcome{Refused: record.InvalidOffer}
-	if peer.Remote.Fault == "" {
-		peer.Remote.Fault = record.InvalidOffer
-		out.Changed = true
-	}
-	return out
 }
 
 func set[T comparable](field *T, value T) bool {

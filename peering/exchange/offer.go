@@ -32,16 +32,14 @@ var errCertificate = errors.New("the certificate is not one of the other cluster
 const AdditiveInterval = 10 * time.Second
 
 // offer takes over an offer by its header (P10).
-func (o *Outcome) offer(peer *record.Peer, said protocol.State, now time.Time) {
-	remote := peer.Remote
+func (o *Outcome) offer(remote *record.Remote, said protocol.State, now time.Time) {
 	held, announced := remote.Offer.OfferHeader, said.Offer
 	switch {
 	case announced == held:
 		o.sound(remote)
 		return
 	case announced.Epoch < held.Epoch, announced.Epoch == held.Epoch && announced.Generation < held.Generation:
-		o.Stale = true
-		return
+		return // it is older than what is held
 	case announced.Epoch == held.Epoch && announced.Generation == held.Generation && held.Digest != "":
 		// Two clusters that count alike and offer different things are one that was
 		// copied.
@@ -52,8 +50,7 @@ func (o *Outcome) offer(peer *record.Peer, said protocol.State, now time.Time) {
 		o.Repeat = true
 		return
 	case said.OfferBody.Digest() != announced.Digest:
-		refused := RefuseOffer(peer)
-		o.Changed, o.Refused = o.Changed || refused.Changed, refused.Refused
+		o.refuse(remote)
 		return
 	}
 	o.sound(remote)
@@ -72,6 +69,15 @@ func (o *Outcome) offer(peer *record.Peer, said protocol.State, now time.Time) {
 	}
 	remote.Offer = record.AcceptedOffer{OfferHeader: announced, Body: *said.OfferBody}
 	o.Changed = true
+}
+
+// refuse notes that an offer breaks the rules; one that keeps them makes up for it.
+func (o *Outcome) refuse(remote *record.Remote) {
+	o.Refused = record.InvalidOffer
+	if remote.Fault == "" {
+		remote.Fault = record.InvalidOffer
+		o.Changed = true
+	}
 }
 
 // sound notes that an offer keeps the rules: that one before it did not is over.

@@ -44,7 +44,7 @@ func (d *doorkeeper) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		source := network(sourceOf(conn.RemoteAddr()))
+		source := network(sourceOf(conn.RemoteAddr().String()))
 		if d.enter(source) {
 			return &leaving{Conn: conn, leave: sync.OnceFunc(func() { d.leave(source) })}, nil
 		}
@@ -84,11 +84,12 @@ func (l *leaving) Close() error {
 	return l.Conn.Close()
 }
 
-// sourceOf is the address of who opened a connection.
-func sourceOf(remote net.Addr) netip.Addr {
-	tcp, ok := remote.(*net.TCPAddr)
-	if !ok {
+// sourceOf is the address of who opened a connection, given as HOST:PORT; the zero one if
+// that is none of IP.
+func sourceOf(remote string) netip.Addr {
+	source, err := netip.ParseAddrPort(remote)
+	if err != nil {
 		return netip.Addr{}
 	}
-	return tcp.AddrPort().Addr().Unmap()
+	return source.Addr().Unmap().WithZone("")
 }

@@ -76,3 +76,18 @@ func TestConnectionsMakeRoomWhenClosed(t *testing.T) {
 	require.NoError(t, (<-accepted).Close())
 	assert.Zero(t, d.all)
 }
+
+// P6, P11: limits and audit know a source by the same address, however it is written.
+func TestSourceOf(t *testing.T) {
+	for remote, want := range map[string]netip.Addr{
+		"192.0.2.1:443":           netip.MustParseAddr("192.0.2.1"),
+		"[::ffff:192.0.2.1]:443":  netip.MustParseAddr("192.0.2.1"),
+		"[2001:db8::1]:443":       netip.MustParseAddr("2001:db8::1"),
+		"[fe80::1%interface]:443": netip.MustParseAddr("fe80::1"),
+		"":                        {},
+		"@":                       {},
+		"/run/socket":             {},
+	} {
+		assert.Equal(t, want, sourceOf(remote), remote)
+	}
+}

@@ -25,8 +25,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/klog/v2"
-
 	"entente.dev/entente/peering/exchange"
 	"entente.dev/entente/peering/pki"
 	"entente.dev/entente/peering/protocol"
@@ -70,7 +68,7 @@ func (g *Gateway) join(v *visit) {
 	answer, err := g.welcome(done, &request, public)
 	if err != nil {
 		// The token is used, and the same try gets an answer once this is mended.
-		klog.FromContext(v.r.Context()).Error(err, "Could not answer a cluster that used an invite up", "clusterPeer", done.peer.Name)
+		v.log.Error(err, "Could not answer a cluster that used an invite up", "clusterPeer", done.peer.Name)
 		if errors.Is(err, exchange.ErrNoSigner) {
 			v.deny(&refused)
 			return
@@ -188,7 +186,7 @@ func (g *Gateway) unredeemed(v *visit, request *protocol.JoinRequest, err error)
 	note := record.Refused{Reason: refusal.Reason, ClusterUUID: request.ClusterUUID, At: g.clock.Now()}
 	err = v.update(func(tx record.Tx) error { return record.Refuse(tx, refusal.UID, request.TokenID, note) })
 	if err != nil {
-		klog.FromContext(v.r.Context()).Error(err, "Could not note that an invite was refused", "clusterPeer", v.about.Name)
+		v.log.Error(err, "Could not note that an invite was refused", "clusterPeer", v.about.Name)
 	}
 	return &denied
 }

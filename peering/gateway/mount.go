@@ -61,19 +61,22 @@ func (g *Gateway) Handle(prefix string, role record.Role, handler http.Handler) 
 	switch {
 	case handler == nil, role != record.RoleControl && role != record.RoleData:
 		return fmt.Errorf("could not serve %s at the gateway: it takes a role and a handler", prefix)
-	case !strings.HasPrefix(prefix, "/"), !strings.HasSuffix(prefix, "/"), strings.HasPrefix(protocol.PathJoin, prefix): //nolint:gocritic // The path of a join is not to be below it.
+	case !strings.HasPrefix(prefix, "/"), !strings.HasSuffix(prefix, "/"), below(protocol.PathJoin, prefix):
 		return fmt.Errorf("could not serve %s at the gateway: it is not a prefix of its own", prefix)
 	case g.served.Load():
 		return fmt.Errorf("could not serve %s at the gateway: it is being served", prefix)
 	}
 	for _, each := range g.routes {
-		if strings.HasPrefix(each.path, prefix) || strings.HasPrefix(prefix, each.path) {
+		if below(each.path, prefix) || below(prefix, each.path) {
 			return fmt.Errorf("could not serve %s at the gateway: %s is served already", prefix, each.path)
 		}
 	}
 	g.routes = append(g.routes, route{path: prefix, role: role, serve: func(v *visit, c *caller) { g.mounted(v, c, handler) }})
 	return nil
 }
+
+// below tells whether a path begins with a prefix.
+func below(path, prefix string) bool { return strings.HasPrefix(path, prefix) }
 
 func (g *Gateway) mounted(v *visit, c *caller, handler http.Handler) {
 	_ = v.control.SetReadDeadline(time.Time{})

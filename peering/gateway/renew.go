@@ -19,8 +19,6 @@ package gateway
 import (
 	"bytes"
 
-	"k8s.io/klog/v2"
-
 	"entente.dev/entente/peering/exchange"
 	"entente.dev/entente/peering/pki"
 	"entente.dev/entente/peering/protocol"
@@ -82,7 +80,7 @@ func (g *Gateway) renew(v *visit, c *caller) {
 	}
 	certificate, err := exchange.Certify(authority, c.peer.Remote.ClusterUUID, *certified, public)
 	if err != nil {
-		klog.FromContext(v.r.Context()).Error(err, "Could not certify another cluster's key", "clusterPeer", c.peer.Name)
+		v.log.Error(err, "Could not certify another cluster's key", "clusterPeer", c.peer.Name)
 		v.deny(&unavailable)
 		return
 	}

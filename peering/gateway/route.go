@@ -55,10 +55,10 @@ func (g *Gateway) route(path string) (route, bool) {
 // serve serves a request.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	v := g.visit(w, r)
-	defer v.end() //nolint:contextcheck // A visit has the context of its request.
+	defer v.end()
 	if r.URL.Path == protocol.PathJoin {
 		v.about.Path = protocol.PathJoin
-		g.join(v) //nolint:contextcheck // A visit has the context of its request.
+		g.join(v)
 		return
 	}
 	to, found := g.route(r.URL.Path)
@@ -70,10 +70,10 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case denied != nil:
 		v.part()
-		v.deny(denied) //nolint:contextcheck // A visit has the context of its request.
+		v.deny(denied)
 	case !found:
 		// What there is and what is not, only a peer learns.
-		v.deny(&unknown) //nolint:contextcheck // A visit has the context of its request.
+		v.deny(&unknown)
 	default:
 		to.serve(v, c)
 	}

@@ -318,3 +318,22 @@ func TestP6Sources(t *testing.T) {
 	}
 	assert.Equal(t, 8, l.sources.Len())
 }
+
+// P6: the library has no answer of its own for anybody, not even to a question about the
+// server as a whole.
+func TestP6NothingBesideTheHandler(t *testing.T) {
+	f, j := paired(t)
+	conn, err := (&tls.Dialer{Config: &tls.Config{
+		MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, // Who answers does not matter here.
+		Certificates: []tls.Certificate{j.certificate},
+	}}).DialContext(t.Context(), "tcp", f.address)
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, "OPTIONS * HTTP/1.1\r\nHost: east\r\n\r\n")
+	require.NoError(t, err)
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	assert.NotEqual(t, http.StatusOK, response.StatusCode)
+	assert.Equal(t, protocol.ContentType, response.Header.Get("Content-Type"), "it is the gateway that answers")
+}

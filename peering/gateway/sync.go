@@ -21,8 +21,6 @@ import (
 	"net/http"
 	"time"
 
-	"k8s.io/klog/v2"
-
 	"entente.dev/entente/peering/exchange"
 	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/peering/record"
@@ -98,10 +96,7 @@ type beat struct {
 // beat changes nothing, and writes nothing.
 func (g *Gateway) hear(v *visit, b *beat, faulty bool) (*record.Peer, exchange.Outcome, error) {
 	take := func(peer *record.Peer) exchange.Outcome {
-		if faulty {
-			return exchange.RefuseOffer(peer)
-		}
-		return exchange.Hear(peer, b.said, b.spec.ExpectedClusterUUID, b.now)
+		return exchange.Hear(peer, exchange.Message{State: b.said, BadOffer: faulty, Expected: b.spec.ExpectedClusterUUID}, b.now)
 	}
 	outcome := take(exchange.Draft(b.peer))
 	if !outcome.Changed && !b.peer.Unconfirmed(b.key.Hash) {
@@ -123,13 +118,7 @@ func (g *Gateway) hear(v *visit, b *beat, faulty bool) (*record.Peer, exchange.O
 		if outcome = take(peer); !outcome.Changed {
 			return nil
 		}
-		if peer.Remote.Fault.Final() {
-			// A copy of the store from before must not bring the peering back (S2).
-			if err := tx.MoveEpoch(); err != nil {
-				return err
-			}
-		}
-		return tx.PutPeer(peer)
+		return record.Heard(tx, peer)
 	})
 	if err == nil && confirmed {
 		v.note(PeerConfirmed, "")
@@ -189,7 +178,7 @@ func (g *Gateway) hold(v *visit, uid string, changed <-chan struct{}, wait time.
 func (g *Gateway) say(v *visit, peer *record.Peer, version uint16) {
 	state, err := exchange.Say(g.self, peer, g.ledger.Authority(), g.clock.Now())
 	if err != nil {
-		klog.FromContext(v.r.Context()).Error(err, "Could not answer a peer", "clusterPeer", peer.Name)
+		v.log.Error(err, "Could not answer a peer", "clusterPeer", peer.Name)
 		v.deny(&unavailable)
 		return
 	}

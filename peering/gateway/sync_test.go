@@ -132,7 +132,12 @@ func TestP9OnePending(t *testing.T) {
 	f.untilHeld()
 	silent(t, newer)
 	cancel()
-	require.ErrorIs(t, receive(t, newer).err, context.Canceled)
+	// Over HTTP/1.1 the library's own empty answer may overtake the end of the connection.
+	gaveUp := receive(t, newer)
+	assert.Empty(t, gaveUp.body)
+	if gaveUp.err != nil {
+		require.ErrorIs(t, gaveUp.err, context.Canceled)
+	}
 	require.Eventually(t, func() bool {
 		f.gateway.presences.mu.Lock()
 		defer f.gateway.presences.mu.Unlock()
@@ -180,10 +185,12 @@ func TestP10Offers(t *testing.T) {
 	mismatch.Offer.Digest = protocol.Offer{Alias: "other"}.Digest()
 	broken := f.beat(j, offering(2, protocol.Offer{Alias: "canary canary"}))
 	tooMuch := f.beat(j, offering(2, protocol.Offer{Projects: projects(protocol.MaxProjects + 1)}))
+	broken.Endpoints = []string{"https://moved.example.com"}
 	for i, bad := range []protocol.SyncRequest{mismatch, broken, tooMuch} {
 		l.post(protocol.PathSync, bad).is(t, http.StatusBadRequest, protocol.FailureInvalidOffer)
 		assert.Equal(t, record.InvalidOffer, f.Peer(uid).Remote.Fault)
 		assert.Equal(t, one, f.Peer(uid).Remote.Offer.Body)
+		assert.Equal(t, bad.Endpoints, f.Peer(uid).Remote.Endpoints, "what stands beside it is taken")
 		before := f.stored()
 		l.post(protocol.PathSync, bad).is(t, http.StatusBadRequest, protocol.FailureInvalidOffer)
 		assert.Equal(t, before, f.stored(), "the same again writes nothing")
@@ -194,8 +201,10 @@ func TestP10Offers(t *testing.T) {
 	}
 	assert.NotContains(t, f.seen.String(), "canary")
 
+	epoch := f.Epoch()
 	l.post(protocol.PathSync, f.beat(j, offering(1, protocol.Offer{Alias: "clone"}))).is(t, http.StatusConflict, protocol.FailureClonedPeer)
 	assert.Equal(t, record.ClonedPeer, f.Peer(uid).Remote.Fault)
+	assert.Greater(t, f.Epoch(), epoch, "S2: a copy of the store from before must not bring it back")
 	l.post(protocol.PathSync, f.beat(j, nil)).is(t, http.StatusConflict, protocol.FailureClonedPeer)
 }
 

@@ -23,7 +23,6 @@ import (
 	"errors"
 	"mime"
 	"net/http"
-	"net/netip"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -42,6 +41,9 @@ type visit struct {
 	r       *http.Request
 	control *http.ResponseController
 	began   time.Time
+	log     klog.Logger
+	// gone is closed when nobody waits for the answer any more.
+	gone <-chan struct{}
 	// about is what is known of it by now.
 	about Request
 	// untold is what happened and the observer has not heard of.
@@ -49,10 +51,11 @@ type visit struct {
 }
 
 func (g *Gateway) visit(w http.ResponseWriter, r *http.Request) *visit {
-	v := &visit{g: g, w: w, r: r, control: http.NewResponseController(w), began: g.clock.Now()}
-	if source, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
-		v.about.Source = source.Addr().Unmap().WithZone("")
+	v := &visit{
+		g: g, w: w, r: r, control: http.NewResponseController(w), began: g.clock.Now(),
+		log: klog.FromContext(r.Context()), gone: r.Context().Done(),
 	}
+	v.about.Source = sourceOf(r.RemoteAddr)
 	v.about.Key = pki.HashOfCertificate(v.certificate())
 	// The time of day is in some messages, where it belongs.
 	w.Header()["Date"] = nil
@@ -70,7 +73,7 @@ func (v *visit) end() {
 	panicked := recover()
 	if err, _ := panicked.(error); panicked != nil && !errors.Is(err, http.ErrAbortHandler) {
 		// What it says could quote the request; where it was does not.
-		klog.FromContext(v.r.Context()).Error(nil, "Panicked in a request of another cluster", "stack", string(debug.Stack()))
+		v.log.Error(nil, "Panicked in a request of another cluster", "stack", string(debug.Stack()))
 	}
 	v.tell(v.about.Code)
 	v.about.Duration = v.g.clock.Since(v.began)
@@ -140,12 +143,14 @@ func (v *visit) deny(d *denial) {
 func (v *visit) succeed(message any) { v.answer(http.StatusOK, message) }
 
 func (v *visit) answer(code int, message any) {
-	if v.r.Context().Err() != nil {
-		return // nobody is there any more
+	select {
+	case <-v.gone:
+		return
+	default:
 	}
 	body, err := json.Marshal(message)
 	if err != nil {
-		klog.FromContext(v.r.Context()).Error(errors.New("it cannot be encoded"), "Could not answer another cluster")
+		v.log.Error(errors.New("it cannot be encoded"), "Could not answer another cluster")
 		code, body = broken.code, []byte(`{"reason":"Unavailable"}`)
 	}
 	header := v.w.Header()
