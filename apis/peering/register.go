@@ -47,6 +47,10 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
 		&ClusterPeer{},
 		&ClusterPeerList{},
+		&PeeringCapability{},
+		&PeeringCapabilityList{},
+		&ProjectPeer{},
+		&ProjectPeerList{},
 	)
 	return nil
 }

@@ -36,12 +36,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &peeringv1alpha1.AccessStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CapabilityAudience"):
 		return &peeringv1alpha1.CapabilityAudienceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CapabilityRule"):
+		return &peeringv1alpha1.CapabilityRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterPeer"):
 		return &peeringv1alpha1.ClusterPeerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterPeerSpec"):
 		return &peeringv1alpha1.ClusterPeerSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterPeerStatus"):
 		return &peeringv1alpha1.ClusterPeerStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Consumer"):
+		return &peeringv1alpha1.ConsumerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Grant"):
 		return &peeringv1alpha1.GrantApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InviteSpec"):
@@ -60,12 +64,22 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &peeringv1alpha1.OfferedProjectApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PeerCapability"):
 		return &peeringv1alpha1.PeerCapabilityApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PeeringCapability"):
+		return &peeringv1alpha1.PeeringCapabilityApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PeeringCapabilitySpec"):
+		return &peeringv1alpha1.PeeringCapabilitySpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PeeringCapabilityStatus"):
+		return &peeringv1alpha1.PeeringCapabilityStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PeerIssuer"):
 		return &peeringv1alpha1.PeerIssuerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PeerProject"):
 		return &peeringv1alpha1.PeerProjectApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PeerStatus"):
 		return &peeringv1alpha1.PeerStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ProjectPeer"):
+		return &peeringv1alpha1.ProjectPeerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ProjectPeerStatus"):
+		return &peeringv1alpha1.ProjectPeerStatusApplyConfiguration{}
 
 	}
 	return nil

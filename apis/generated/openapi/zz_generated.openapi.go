@@ -38,10 +38,12 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 	return map[string]common.OpenAPIDefinition{
 		v1alpha1.AccessStatus{}.OpenAPIModelName():                       schema_entente_apis_peering_v1alpha1_AccessStatus(ref),
 		v1alpha1.CapabilityAudience{}.OpenAPIModelName():                 schema_entente_apis_peering_v1alpha1_CapabilityAudience(ref),
+		v1alpha1.CapabilityRule{}.OpenAPIModelName():                     schema_entente_apis_peering_v1alpha1_CapabilityRule(ref),
 		v1alpha1.ClusterPeer{}.OpenAPIModelName():                        schema_entente_apis_peering_v1alpha1_ClusterPeer(ref),
 		v1alpha1.ClusterPeerList{}.OpenAPIModelName():                    schema_entente_apis_peering_v1alpha1_ClusterPeerList(ref),
 		v1alpha1.ClusterPeerSpec{}.OpenAPIModelName():                    schema_entente_apis_peering_v1alpha1_ClusterPeerSpec(ref),
 		v1alpha1.ClusterPeerStatus{}.OpenAPIModelName():                  schema_entente_apis_peering_v1alpha1_ClusterPeerStatus(ref),
+		v1alpha1.Consumer{}.OpenAPIModelName():                           schema_entente_apis_peering_v1alpha1_Consumer(ref),
 		v1alpha1.Grant{}.OpenAPIModelName():                              schema_entente_apis_peering_v1alpha1_Grant(ref),
 		v1alpha1.InviteSpec{}.OpenAPIModelName():                         schema_entente_apis_peering_v1alpha1_InviteSpec(ref),
 		v1alpha1.InviteStatus{}.OpenAPIModelName():                       schema_entente_apis_peering_v1alpha1_InviteStatus(ref),
@@ -54,6 +56,13 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.PeerIssuer{}.OpenAPIModelName():                         schema_entente_apis_peering_v1alpha1_PeerIssuer(ref),
 		v1alpha1.PeerProject{}.OpenAPIModelName():                        schema_entente_apis_peering_v1alpha1_PeerProject(ref),
 		v1alpha1.PeerStatus{}.OpenAPIModelName():                         schema_entente_apis_peering_v1alpha1_PeerStatus(ref),
+		v1alpha1.PeeringCapability{}.OpenAPIModelName():                  schema_entente_apis_peering_v1alpha1_PeeringCapability(ref),
+		v1alpha1.PeeringCapabilityList{}.OpenAPIModelName():              schema_entente_apis_peering_v1alpha1_PeeringCapabilityList(ref),
+		v1alpha1.PeeringCapabilitySpec{}.OpenAPIModelName():              schema_entente_apis_peering_v1alpha1_PeeringCapabilitySpec(ref),
+		v1alpha1.PeeringCapabilityStatus{}.OpenAPIModelName():            schema_entente_apis_peering_v1alpha1_PeeringCapabilityStatus(ref),
+		v1alpha1.ProjectPeer{}.OpenAPIModelName():                        schema_entente_apis_peering_v1alpha1_ProjectPeer(ref),
+		v1alpha1.ProjectPeerList{}.OpenAPIModelName():                    schema_entente_apis_peering_v1alpha1_ProjectPeerList(ref),
+		v1alpha1.ProjectPeerStatus{}.OpenAPIModelName():                  schema_entente_apis_peering_v1alpha1_ProjectPeerStatus(ref),
 		v1.BoundObjectReference{}.OpenAPIModelName():                     schema_k8sio_api_authentication_v1_BoundObjectReference(ref),
 		v1.SelfSubjectReview{}.OpenAPIModelName():                        schema_k8sio_api_authentication_v1_SelfSubjectReview(ref),
 		v1.SelfSubjectReviewStatus{}.OpenAPIModelName():                  schema_k8sio_api_authentication_v1_SelfSubjectReviewStatus(ref),
@@ -211,6 +220,179 @@ func schema_entente_apis_peering_v1alpha1_CapabilityAudience(ref common.Referenc
 					},
 				},
 				Required: []string{"capability"},
+			},
+		},
+	}
+}
+
+func schema_entente_apis_peering_v1alpha1_CapabilityRule(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CapabilityRule allows verbs on resources, or on URLs that are not resources. The strings of each field have at most 253 characters, and none is given twice.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"apiGroups": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "API groups of the resources; an empty string is the core group.",
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													MaxLength: ptr.To[int64](253),
+												},
+											},
+										},
+									},
+								},
+							},
+							Type: []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"resources": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "Resources, such as configmaps, or subresources, such as pods/log.",
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													MaxLength: ptr.To[int64](253),
+												},
+											},
+										},
+									},
+								},
+							},
+							Type: []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"resourceNames": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "Names of the objects that are allowed. Without it all are.",
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													MaxLength: ptr.To[int64](253),
+												},
+											},
+										},
+									},
+								},
+							},
+							Type: []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"nonResourceURLs": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "Paths of the API server that are no resources, such as /version.",
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													MaxLength: ptr.To[int64](253),
+												},
+											},
+										},
+									},
+								},
+							},
+							Type: []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"verbs": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "Verbs that are allowed.",
+							AllOf: []spec.Schema{
+								{
+									SchemaProps: spec.SchemaProps{
+										Items: &spec.SchemaOrArray{
+											Schema: &spec.Schema{
+												SchemaProps: spec.SchemaProps{
+													MaxLength: ptr.To[int64](253),
+												},
+											},
+										},
+									},
+								},
+							},
+							Type: []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
 			},
 		},
 	}
@@ -557,6 +739,44 @@ func schema_entente_apis_peering_v1alpha1_ClusterPeerStatus(ref common.Reference
 		},
 		Dependencies: []string{
 			v1alpha1.AccessStatus{}.OpenAPIModelName(), v1alpha1.Grant{}.OpenAPIModelName(), v1alpha1.InviteStatus{}.OpenAPIModelName(), v1alpha1.Offer{}.OpenAPIModelName(), v1alpha1.PeerStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_peering_v1alpha1_Consumer(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Consumer is a user in the other cluster. Whether it exists there is not known here.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind of the user: ServiceAccount.\n\nPossible enum values:\n - `\"ServiceAccount\"` is a ServiceAccount, the only kind there is.",
+							Default:     "ServiceAccount",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"ServiceAccount"},
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the ServiceAccount, at most 253 characters.",
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Namespace of the ServiceAccount, at most 63 characters.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
 	}
 }
 
@@ -1143,6 +1363,400 @@ func schema_entente_apis_peering_v1alpha1_PeerStatus(ref common.ReferenceCallbac
 		},
 		Dependencies: []string{
 			v1alpha1.PeerCapability{}.OpenAPIModelName(), v1alpha1.PeerIssuer{}.OpenAPIModelName(), v1alpha1.PeerProject{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_peering_v1alpha1_PeeringCapability(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PeeringCapability is something that modules of other clusters may do in this one: the rules that are granted, and the ServiceAccounts of the other cluster that they are granted to. It takes effect for a peer when the ClusterPeer names it and the other cluster offers a capability of the same name and major version.\n\nThe name is a DNS label of at most 63 characters. Without rules it grants nothing, and is there so that this cluster may use the capability of the same name in the other one.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "The capability.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.PeeringCapabilitySpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Whether the capability is valid. Written by Entente.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.PeeringCapabilityStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.PeeringCapabilitySpec{}.OpenAPIModelName(), v1alpha1.PeeringCapabilityStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_peering_v1alpha1_PeeringCapabilityList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PeeringCapabilityList is a list of PeeringCapabilities.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "The PeeringCapabilities.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.PeeringCapability{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.PeeringCapability{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_peering_v1alpha1_PeeringCapabilitySpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PeeringCapabilitySpec is a capability.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Version of the capability, at most 64 letters, digits and `._+:/-`. Two clusters understand each other in a capability if the major versions of a semantic version (https://semver.org) are equal; others have to be the same.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](64),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"consumers": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "ServiceAccounts of the other cluster, those of the controllers of a module, that the rules are granted to.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.Consumer{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"rules": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "What is granted, as in a ClusterRole. Rules for namespaced resources apply in the namespaces of paired projects, all others in the whole cluster. Wildcards, and rights by which others could be had, are not granted: the condition Valid says so.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.CapabilityRule{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"version"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.CapabilityRule{}.OpenAPIModelName(), v1alpha1.Consumer{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_peering_v1alpha1_PeeringCapabilityStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PeeringCapabilityStatus says whether a capability is valid. It is output only: nothing in it decides whether the capability is offered or granted.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Generation of the object that this status describes.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "type",
+								"x-kubernetes-patch-strategy":  "merge",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "State of the capability, one entry a type:\n\nValid: whether it can be offered and granted; False carries the reason (InvalidRule, ForbiddenRule, UnknownResource, InvalidConsumer). Unknown while it cannot be told what resources there are (NoHost, DiscoveryFailed).",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(metav1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			metav1.Condition{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_peering_v1alpha1_ProjectPeer(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ProjectPeer says that the project of its namespace is paired with the project of the same name in another cluster. It has the name of the ClusterPeer. Entente makes it in each namespace of a paired project, and takes it away when the pairing ends; those that others make are deleted.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "The pairing as Entente sees it. Written by Entente.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ProjectPeerStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ProjectPeerStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_peering_v1alpha1_ProjectPeerList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ProjectPeerList is a list of ProjectPeers.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "The ProjectPeers.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ProjectPeer{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ProjectPeer{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_peering_v1alpha1_ProjectPeerStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ProjectPeerStatus is the pairing of a project. It is output only: nothing in it decides what the other cluster may do.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "State of the pairing: Paired or PeerUnreachable.\n\nPossible enum values:\n - `\"Paired\"` means that both clusters offer the project.\n - `\"PeerUnreachable\"` means that both did when the other cluster was last in touch, which it is not now. Access stays.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Paired", "PeerUnreachable"},
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Reason for the state, one word.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Details of the state, a sentence.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"clusterUUID": {
+						SchemaProps: spec.SchemaProps{
+							Description: "UUID of the other cluster.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"capabilities": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "Capabilities that apply in the project, one entry a name.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.OfferedCapability{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"remoteNamespaces": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "Namespaces of the project in the other cluster.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.OfferedCapability{}.OpenAPIModelName()},
 	}
 }
 

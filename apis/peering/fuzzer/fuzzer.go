@@ -26,7 +26,7 @@ import (
 )
 
 // Funcs returns the fill functions of the group. An Invite has no join block
-// and a Join no invite block, as in stored objects.
+// and a Join no invite block, and a consumer has a kind, as in stored objects.
 func Funcs(runtimeserializer.CodecFactory) []any {
 	return []any{
 		func(spec *peering.ClusterPeerSpec, c randfill.Continue) {
@@ -36,6 +36,10 @@ func Funcs(runtimeserializer.CodecFactory) []any {
 			} else {
 				spec.Join = nil
 			}
+		},
+		func(consumer *peering.Consumer, c randfill.Continue) {
+			c.FillNoCustom(consumer)
+			consumer.Kind = peering.ConsumerKindServiceAccount
 		},
 	}
 }

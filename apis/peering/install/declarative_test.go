@@ -43,17 +43,16 @@ func newScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// declared runs the generated validation as the server does: of a new object for
-// its spec, of one whose status changed for its status.
-func declared(t *testing.T, path string, peer *peeringv1alpha1.ClusterPeer) field.ErrorList {
+// declared runs the generated validation as the server does, of an object with a value
+// at a path of the schema: of a new one for its spec, of one whose status changed for its
+// status.
+func declared(t *testing.T, kind, path string, value any) field.ErrorList {
 	t.Helper()
-	scheme := newScheme(t)
+	obj := at(t, kind, path, value)
 	if !strings.HasPrefix(path, "status") {
-		return scheme.Validate(t.Context(), nil, peer)
+		return newScheme(t).Validate(t.Context(), nil, obj)
 	}
-	peer.Spec.Type = peeringv1alpha1.ClusterPeerTypeInvite
-	old := &peeringv1alpha1.ClusterPeer{Spec: peer.Spec}
-	return scheme.ValidateUpdate(t.Context(), nil, peer, old, "status")
+	return newScheme(t).ValidateUpdate(t.Context(), nil, obj, empty(t, kind), "status")
 }
 
 // about are the errors at a path of the schema.
@@ -69,62 +68,69 @@ func about(path string, errs field.ErrorList) (out field.ErrorList) {
 // K1: what the schema says is what is enforced: a limit, an enum, a minimum, what
 // is required, what is unique.
 func TestK1SchemaIsEnforced(t *testing.T) {
-	for path, fact := range served(t, "v3").found {
-		t.Run(path, func(t *testing.T) {
-			if fact.max > 0 {
-				longest := strings.Repeat("a", int(fact.max))
-				tooLong := about(path, declared(t, path, at(t, path, longest+"a")))
-				assert.NotEmpty(t, tooLong, "one more than the limit")
-				if !strings.HasSuffix(path, "UUID") || fact.max > 36 {
-					assert.Empty(t, about(path, declared(t, path, at(t, path, longest))), "the limit")
-				}
-				// The limit is one of characters.
-				if fact.max > 63 {
-					assert.Empty(t, about(path, declared(t, path, at(t, path, strings.Repeat("ä", int(fact.max))))), "the limit, in characters of two bytes")
-				}
-				if fact.sensitive {
-					assert.NotContains(t, tooLong.ToAggregate().Error(), "aaaaaaaa", "R15: the value is not repeated")
-				}
-			}
-			if fact.enum != "" {
-				for _, value := range strings.Split(fact.enum, ",") {
-					assert.Empty(t, about(path, declared(t, path, at(t, path, value))), value)
-				}
-				for _, value := range []string{"Other", strings.ToLower(strings.Split(fact.enum, ",")[0])} {
-					errs := about(path, declared(t, path, at(t, path, value)))
-					require.Len(t, errs, 1, value)
-					assert.Equal(t, field.ErrorTypeNotSupported, errs[0].Type)
-				}
-			}
-			if fact.least != "" {
-				assert.NotEmpty(t, about(path, declared(t, path, at(t, path, -1))))
-				assert.Empty(t, about(path, declared(t, path, at(t, path, 0))))
-			}
-			if fact.list == "set" {
-				errs := declared(t, path, at(t, path, []string{"a", "b", "a"}))
-				found := false
-				for _, err := range errs {
-					found = found || err.Type == field.ErrorTypeDuplicate && strings.ReplaceAll(err.Field, "[0]", "[]") == path+"[2]"
-				}
-				assert.True(t, found, "%v", errs)
-			}
-			if key, ok := strings.CutPrefix(fact.list, "map:"); ok && key != "type" { // conditions apart
-				entry := func(value string) map[string]any { return map[string]any{key: value} }
-				errs := declared(t, path, at(t, path, []any{entry("a"), entry("b"), entry("a")}))
-				found := false
-				for _, err := range errs {
-					found = found || err.Type == field.ErrorTypeDuplicate && err.Field == path+"[2]"
-				}
-				assert.True(t, found, "%v", errs)
-			}
-			if fact.required && fact.kind == "string" && !strings.Contains(path, "conditions") {
-				parent := path[:strings.LastIndex(path, ".")]
-				errs := about(path, declared(t, path, at(t, parent, map[string]any{})))
-				require.Len(t, errs, 1)
-				assert.Equal(t, field.ErrorTypeRequired, errs[0].Type)
-			}
-		})
+	for kind := range reference() {
+		for path, fact := range served(t, "v3", kind).found {
+			t.Run(kind+" "+path, func(t *testing.T) { enforced(t, kind, path, fact) })
+		}
 	}
+}
+
+func enforced(t *testing.T, kind, path string, fact fact) {
+	t.Helper()
+	say := func(value any) field.ErrorList { return about(path, declared(t, kind, path, value)) }
+	if fact.max > 0 {
+		longest := strings.Repeat("a", int(fact.max))
+		tooLong := say(longest + "a")
+		assert.NotEmpty(t, tooLong, "one more than the limit")
+		if !strings.HasSuffix(path, "UUID") || fact.max > 36 {
+			assert.Empty(t, say(longest), "the limit")
+		}
+		// The limit is one of characters.
+		if fact.max > 63 {
+			assert.Empty(t, say(strings.Repeat("ä", int(fact.max))), "the limit, in characters of two bytes")
+		}
+		if fact.sensitive {
+			assert.NotContains(t, tooLong.ToAggregate().Error(), "aaaaaaaa", "R15: the value is not repeated")
+		}
+	}
+	if fact.enum != "" {
+		for _, value := range strings.Split(fact.enum, ",") {
+			assert.Empty(t, say(value), value)
+		}
+		for _, value := range []string{"Other", strings.ToLower(strings.Split(fact.enum, ",")[0])} {
+			errs := say(value)
+			require.Len(t, errs, 1, value)
+			assert.Equal(t, field.ErrorTypeNotSupported, errs[0].Type)
+		}
+	}
+	if fact.least != "" {
+		assert.NotEmpty(t, say(-1))
+		assert.Empty(t, say(0))
+	}
+	if fact.list == "set" {
+		assertDuplicate(t, path, declared(t, kind, path, []string{"a", "b", "a"}))
+	}
+	if key, ok := strings.CutPrefix(fact.list, "map:"); ok && key != "type" { // conditions apart
+		entry := func(value string) map[string]any { return map[string]any{key: value} }
+		assertDuplicate(t, path, declared(t, kind, path, []any{entry("a"), entry("b"), entry("a")}))
+	}
+	if fact.required && fact.kind == "string" && !strings.Contains(path, "conditions") {
+		parent := path[:strings.LastIndex(path, ".")]
+		errs := about(path, declared(t, kind, parent, map[string]any{}))
+		require.Len(t, errs, 1)
+		assert.Equal(t, field.ErrorTypeRequired, errs[0].Type)
+	}
+}
+
+// assertDuplicate finds that the third item of a list was there before.
+func assertDuplicate(t *testing.T, path string, errs field.ErrorList) {
+	t.Helper()
+	for _, err := range errs {
+		if err.Type == field.ErrorTypeDuplicate && strings.ReplaceAll(err.Field, "[0]", "[]") == path+"[2]" {
+			return
+		}
+	}
+	assert.Fail(t, "no duplicate", "%v", errs)
 }
 
 // K1: what the generated validation says of a spec, fault by fault.
@@ -185,6 +191,56 @@ func TestDeclaredSpec(t *testing.T) {
 			}
 			assert.ElementsMatch(t, test.want, got)
 		})
+	}
+}
+
+// K1: what the generated validation says of a capability. What is well-formed and
+// forbidden (G1) is not its business.
+func TestDeclaredCapability(t *testing.T) {
+	type (
+		spec     = peeringv1alpha1.PeeringCapabilitySpec
+		consumer = peeringv1alpha1.Consumer
+		rule     = peeringv1alpha1.CapabilityRule
+	)
+	long := strings.Repeat("x", 254)
+	for name, test := range map[string]struct {
+		spec spec
+		want []string // type of error and path
+	}{
+		"nothing":                    {spec{}, []string{"FieldValueRequired spec.version"}},
+		"a version":                  {spec{Version: "1.2.3"}, nil},
+		"a long version":             {spec{Version: long[:65]}, []string{"FieldValueTooLong spec.version"}},
+		"consumers":                  {spec{Version: "1", Consumers: []consumer{{Kind: "ServiceAccount", Name: "a", Namespace: "b"}, {Kind: "ServiceAccount", Name: "a", Namespace: "b"}}}, nil},
+		"a consumer of no kind":      {spec{Version: "1", Consumers: []consumer{{Kind: "", Name: "a", Namespace: "b"}}}, []string{"FieldValueRequired spec.consumers[0].kind"}},
+		"a consumer of another kind": {spec{Version: "1", Consumers: []consumer{{Kind: "User", Name: "a", Namespace: "b"}}}, []string{"FieldValueNotSupported spec.consumers[0].kind"}},
+		"a consumer with long names": {spec{Version: "1", Consumers: []consumer{{Kind: "ServiceAccount", Name: long, Namespace: long[:64]}}}, []string{"FieldValueTooLong spec.consumers[0].name", "FieldValueTooLong spec.consumers[0].namespace"}},
+		"rules":                      {spec{Version: "1", Rules: []rule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}, {NonResourceURLs: []string{"/version"}, Verbs: []string{"get"}}}}, nil},
+		"a rule twice":               {spec{Version: "1", Rules: []rule{{Verbs: []string{"get"}}, {Verbs: []string{"get"}}}}, nil},
+		"rules that are forbidden":   {spec{Version: "1", Rules: []rule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"escalate", "*"}}, {}}}, nil},
+		"the same and too long, each": {spec{Version: "1", Rules: []rule{{}, {APIGroups: []string{"a", "a"}, Resources: []string{long}, ResourceNames: []string{"b", "b"}, NonResourceURLs: []string{long}, Verbs: []string{"c", "c"}}}}, []string{
+			"FieldValueDuplicate spec.rules[1].apiGroups[1]", "FieldValueTooLong spec.rules[1].resources[0]", "FieldValueDuplicate spec.rules[1].resourceNames[1]",
+			"FieldValueTooLong spec.rules[1].nonResourceURLs[0]", "FieldValueDuplicate spec.rules[1].verbs[1]",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, err := range newScheme(t).Validate(t.Context(), nil, &peeringv1alpha1.PeeringCapability{Spec: test.spec}) {
+				got = append(got, string(err.Type)+" "+err.Field)
+			}
+			assert.ElementsMatch(t, test.want, got)
+		})
+	}
+}
+
+// K1: the default of a field that has one is set when an object is read, in a list too;
+// what is said is kept.
+func TestK1Defaults(t *testing.T) {
+	capability := peeringv1alpha1.PeeringCapability{Spec: peeringv1alpha1.PeeringCapabilitySpec{Consumers: []peeringv1alpha1.Consumer{{Name: "a"}, {Kind: "User"}}}}
+	list := &peeringv1alpha1.PeeringCapabilityList{Items: []peeringv1alpha1.PeeringCapability{*capability.DeepCopy()}}
+	newScheme(t).Default(&capability)
+	newScheme(t).Default(list)
+	for _, spec := range []peeringv1alpha1.PeeringCapabilitySpec{capability.Spec, list.Items[0].Spec} {
+		assert.Equal(t, []peeringv1alpha1.Consumer{{Kind: "ServiceAccount", Name: "a"}, {Kind: "User"}}, spec.Consumers)
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kube-openapi/pkg/builder"
 	"k8s.io/kube-openapi/pkg/builder3"
 	"k8s.io/kube-openapi/pkg/common"
@@ -37,117 +38,23 @@ import (
 	"entente.dev/entente/registry/sensitive"
 )
 
-// fact is what the schema says of a field.
-type fact struct {
-	kind      string // type
-	max       int64  // length
-	enum      string // allowed values, by commas
-	least     string // minimum
-	list      string // set, atomic, or map:key
-	required  bool
-	sensitive bool
-}
-
-const big = 1048576
-
-// reference are the fields of ClusterPeer of the reference, by hand, with the list
-// types of K1, and those of K5.
-var reference = map[string]fact{
-	"spec":                                   {kind: "object", required: true},
-	"spec.capabilities":                      {kind: "array", list: "set"},
-	"spec.capabilities[]":                    {kind: "string", max: 63},
-	"spec.invite":                            {kind: "object"},
-	"spec.invite.expectedClusterUUID":        {kind: "string", max: 36},
-	"spec.invite.tokenTTL":                   {kind: "string"},
-	"spec.join":                              {kind: "object"},
-	"spec.join.connectionString":             {kind: "string", max: 4096, sensitive: true},
-	"spec.join.expectedClusterUUID":          {kind: "string", max: 36},
-	"spec.projects":                          {kind: "array", list: "set"}, // K5
-	"spec.projects[]":                        {kind: "string", max: 63},
-	"spec.type":                              {kind: "string", enum: "Invite,Join", required: true},
-	"status":                                 {kind: "object"},
-	"status.access":                          {kind: "object"},
-	"status.access.audiences":                {kind: "array", list: "map:capability"},
-	"status.access.audiences[]":              {kind: "object"},
-	"status.access.audiences[].audience":     {kind: "string"},
-	"status.access.audiences[].capability":   {kind: "string", required: true},
-	"status.access.caBundle":                 {kind: "string"},
-	"status.access.endpoint":                 {kind: "string"},
-	"status.conditions":                      {kind: "array", list: "map:type"},
-	"status.conditions[]":                    {kind: "object"},
-	"status.conditions[].lastTransitionTime": {kind: "string", required: true},
-	"status.conditions[].message":            {kind: "string", required: true},
-	// The schema of a condition is of the Kubernetes libraries and says no limits;
-	// package apiserver adds those of the reference when it serves it.
-	"status.conditions[].observedGeneration": {kind: "integer"},
-	"status.conditions[].reason":             {kind: "string", required: true},
-	"status.conditions[].status":             {kind: "string", required: true},
-	"status.conditions[].type":               {kind: "string", required: true},
-	"status.effectiveCapabilities":           {kind: "array", list: "set"},
-	"status.effectiveCapabilities[]":         {kind: "string", max: 63},
-	"status.grants":                          {kind: "array", list: "map:capability"},
-	"status.grants[]":                        {kind: "object"},
-	"status.grants[].capability":             {kind: "string", required: true},
-	"status.grants[].namespaces":             {kind: "array", list: "set"},
-	"status.grants[].namespaces[]":           {kind: "string"},
-	"status.invite":                          {kind: "object"},
-	"status.invite.connectionString":         {kind: "string", max: 4096, sensitive: true},
-	"status.invite.expiresAt":                {kind: "string"},
-	"status.invite.tokenHash":                {kind: "string", max: 64},
-	"status.invite.tokenID":                  {kind: "string", max: 16},
-	"status.invite.used":                     {kind: "boolean"},
-	"status.observedGeneration":              {kind: "integer"},
-	"status.offer":                           {kind: "object"},
-	"status.offer.capabilities":              {kind: "array", list: "map:name"},
-	"status.offer.capabilities[]":            {kind: "object"},
-	"status.offer.capabilities[].name":       {kind: "string", required: true},
-	"status.offer.capabilities[].scope":      {kind: "array", list: "set"},
-	"status.offer.capabilities[].scope[]":    {kind: "string"},
-	"status.offer.capabilities[].version":    {kind: "string"},
-	"status.offer.issuer":                    {kind: "object"},
-	"status.offer.issuer.jwks":               {kind: "string"},
-	"status.offer.issuer.url":                {kind: "string"},
-	"status.offer.peeringVersion":            {kind: "string", max: 64},
-	"status.offer.projects":                  {kind: "array", list: "map:name"},
-	"status.offer.projects[]":                {kind: "object"},
-	"status.offer.projects[].name":           {kind: "string", required: true},
-	"status.offer.projects[].namespaces":     {kind: "array", list: "set"},
-	"status.offer.projects[].namespaces[]":   {kind: "string"},
-	"status.pairedProjectsCount":             {kind: "integer"},
-	"status.peer":                            {kind: "object"},
-	"status.peer.alias":                      {kind: "string", max: big},
-	"status.peer.capabilities":               {kind: "array", list: "map:name"},
-	"status.peer.capabilities[]":             {kind: "object"},
-	"status.peer.capabilities[].name":        {kind: "string", max: big, required: true},
-	"status.peer.capabilities[].scope":       {kind: "array", list: "set"},
-	"status.peer.capabilities[].scope[]":     {kind: "string", max: big},
-	"status.peer.capabilities[].version":     {kind: "string", max: big},
-	"status.peer.clusterUUID":                {kind: "string", max: big},
-	"status.peer.endpoint":                   {kind: "string", max: big},
-	"status.peer.issuer":                     {kind: "object"},
-	"status.peer.issuer.jwks":                {kind: "string", max: big},
-	"status.peer.issuer.url":                 {kind: "string", max: big},
-	"status.peer.lastSyncTime":               {kind: "string"},
-	"status.peer.peeringVersion":             {kind: "string", max: 64},
-	"status.peer.projects":                   {kind: "array", list: "map:name"},
-	"status.peer.projects[]":                 {kind: "object"},
-	"status.peer.projects[].name":            {kind: "string", max: big, required: true},
-	"status.peer.projects[].namespaces":      {kind: "array", list: "set"},
-	"status.peer.projects[].namespaces[]":    {kind: "string", max: big},
-	"status.phase":                           {kind: "string", enum: "Active,Error,Pending"},
-}
+// model is the name of a kind's schema.
+func model(kind string) string { return "dev.entente.peering.v1alpha1." + kind }
 
 // schemas are those that the server serves, by version of OpenAPI.
 func schemas(t *testing.T) map[string]map[string]spec.Schema {
 	t.Helper()
-	model := peeringv1alpha1.ClusterPeer{}.OpenAPIModelName()
-	definitions, err := sensitive.MarkOpenAPI(openapi.GetOpenAPIDefinitions, model, &peering.ClusterPeer{})
+	definitions, err := sensitive.MarkOpenAPI(openapi.GetOpenAPIDefinitions, model("ClusterPeer"), &peering.ClusterPeer{})
 	require.NoError(t, err)
 	name := func(name string) (string, spec.Extensions) { return name, nil }
+	var models []string
+	for kind := range reference() {
+		models = append(models, model(kind))
+	}
 	info := &spec.Info{InfoProps: spec.InfoProps{Title: "test", Version: "test"}}
-	v2, err := builder.BuildOpenAPIDefinitionsForResources(&common.Config{Info: info, GetDefinitions: definitions, GetDefinitionName: name}, model)
+	v2, err := builder.BuildOpenAPIDefinitionsForResources(&common.Config{Info: info, GetDefinitions: definitions, GetDefinitionName: name}, models...)
 	require.NoError(t, err)
-	v3, err := builder3.BuildOpenAPIDefinitionsForResources(&common.OpenAPIV3Config{Info: info, GetDefinitions: definitions, GetDefinitionName: name}, model)
+	v3, err := builder3.BuildOpenAPIDefinitionsForResources(&common.OpenAPIV3Config{Info: info, GetDefinitions: definitions, GetDefinitionName: name}, models...)
 	require.NoError(t, err)
 	out := map[string]map[string]spec.Schema{"v2": v2.Definitions, "v3": {}}
 	for name, schema := range v3 {
@@ -163,12 +70,14 @@ type facts struct {
 	text    map[string]string // descriptions
 }
 
-func served(t *testing.T, version string) facts {
+func served(t *testing.T, version, kind string) facts {
 	t.Helper()
 	f := facts{schemas(t)[version], map[string]fact{}, map[string]string{}}
-	model := f.schemas[peeringv1alpha1.ClusterPeer{}.OpenAPIModelName()]
-	for _, name := range []string{"spec", "status"} {
-		f.read(t, name, slices.Contains(model.Required, name), model.Properties[name])
+	object := f.schemas[model(kind)]
+	for name, property := range object.Properties {
+		if !slices.Contains([]string{"apiVersion", "kind", "metadata"}, name) {
+			f.read(t, name, slices.Contains(object.Required, name), property)
+		}
 	}
 	return f
 }
@@ -199,6 +108,9 @@ func (f facts) read(t *testing.T, path string, required bool, schemas ...spec.Sc
 			}
 			if part.MaxLength != nil {
 				got.max = *part.MaxLength
+			}
+			if preset, ok := part.Default.(string); ok && preset != "" {
+				got.preset = preset
 			}
 			if part.Minimum != nil {
 				got.least = fmt.Sprint(*part.Minimum)
@@ -244,39 +156,42 @@ func (f facts) read(t *testing.T, path string, required bool, schemas ...spec.Sc
 // K1: every field of the reference is served, with its limit, its allowed values
 // and its list type, and no field but those of K5 beside.
 func TestK1Schema(t *testing.T) {
-	for _, version := range []string{"v2", "v3"} {
-		t.Run(version, func(t *testing.T) {
-			got := served(t, version)
-			for _, path := range slices.Sorted(maps.Keys(reference)) {
-				found, ok := got.found[path]
-				if assert.True(t, ok, "%s is not there", path) {
-					assert.Equal(t, reference[path], found, path)
+	for kind, reference := range reference() {
+		for _, version := range []string{"v2", "v3"} {
+			t.Run(kind+" "+version, func(t *testing.T) {
+				got := served(t, version, kind)
+				for _, path := range slices.Sorted(maps.Keys(reference)) {
+					found, ok := got.found[path]
+					if assert.True(t, ok, "%s is not there", path) {
+						assert.Equal(t, reference[path], found, path)
+					}
 				}
-			}
-			for path := range got.found {
-				assert.Contains(t, reference, path)
-			}
-		})
+				for path := range got.found {
+					assert.Contains(t, reference, path)
+				}
+			})
+		}
 	}
 }
 
-// K1: `kubectl explain` has something to say about every field.
+// K1: `kubectl explain` has something to say about every field, its limit among it.
 func TestK1Descriptions(t *testing.T) {
-	got := served(t, "v3")
-	for path := range reference {
-		if !strings.HasSuffix(path, "[]") {
-			assert.NotEmpty(t, got.text[path], path)
-		}
-	}
-	for path, fact := range reference {
-		if fact.max > 0 && fact.max < big && !strings.HasSuffix(path, "[]") && !strings.Contains(path, "conditions") {
-			assert.Contains(t, got.text[path], fmt.Sprint(fact.max), "the limit of %s", path)
+	for kind, reference := range reference() {
+		got := served(t, "v3", kind)
+		for path, fact := range reference {
+			if strings.HasSuffix(path, "[]") {
+				continue
+			}
+			assert.NotEmpty(t, got.text[path], "%s %s", kind, path)
+			if fact.max > 0 && fact.max < big && !strings.Contains(path, "conditions") {
+				assert.Contains(t, got.text[path], fmt.Sprint(fact.max), "the limit of %s %s", kind, path)
+			}
 		}
 	}
 }
 
-// at returns a ClusterPeer with a value at a path of the schema.
-func at(t *testing.T, path string, value any) *peeringv1alpha1.ClusterPeer {
+// at returns an object of a kind with a value at a path of the schema.
+func at(t *testing.T, kind, path string, value any) runtime.Object {
 	t.Helper()
 	segments := strings.Split(path, ".")
 	for i := len(segments) - 1; i >= 0; i-- {
@@ -288,7 +203,15 @@ func at(t *testing.T, path string, value any) *peeringv1alpha1.ClusterPeer {
 	}
 	encoded, err := json.Marshal(value)
 	require.NoError(t, err)
-	peer := &peeringv1alpha1.ClusterPeer{}
-	require.NoError(t, json.Unmarshal(encoded, peer), string(encoded))
-	return peer
+	obj := empty(t, kind)
+	require.NoError(t, json.Unmarshal(encoded, obj), string(encoded))
+	return obj
+}
+
+// empty returns an object of a kind with nothing in it.
+func empty(t *testing.T, kind string) runtime.Object {
+	t.Helper()
+	obj, err := newScheme(t).New(peeringv1alpha1.SchemeGroupVersion.WithKind(kind))
+	require.NoError(t, err)
+	return obj
 }

@@ -49,6 +49,10 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
 		&ClusterPeer{},
 		&ClusterPeerList{},
+		&PeeringCapability{},
+		&PeeringCapabilityList{},
+		&ProjectPeer{},
+		&ProjectPeerList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

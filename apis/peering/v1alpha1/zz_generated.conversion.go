@@ -56,6 +56,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*CapabilityRule)(nil), (*peering.CapabilityRule)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_CapabilityRule_To_peering_CapabilityRule(a.(*CapabilityRule), b.(*peering.CapabilityRule), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*peering.CapabilityRule)(nil), (*CapabilityRule)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_peering_CapabilityRule_To_v1alpha1_CapabilityRule(a.(*peering.CapabilityRule), b.(*CapabilityRule), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*ClusterPeer)(nil), (*peering.ClusterPeer)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_ClusterPeer_To_peering_ClusterPeer(a.(*ClusterPeer), b.(*peering.ClusterPeer), scope)
 	}); err != nil {
@@ -93,6 +103,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*peering.ClusterPeerStatus)(nil), (*ClusterPeerStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_peering_ClusterPeerStatus_To_v1alpha1_ClusterPeerStatus(a.(*peering.ClusterPeerStatus), b.(*ClusterPeerStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*Consumer)(nil), (*peering.Consumer)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_Consumer_To_peering_Consumer(a.(*Consumer), b.(*peering.Consumer), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*peering.Consumer)(nil), (*Consumer)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_peering_Consumer_To_v1alpha1_Consumer(a.(*peering.Consumer), b.(*Consumer), scope)
 	}); err != nil {
 		return err
 	}
@@ -216,6 +236,76 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*PeeringCapability)(nil), (*peering.PeeringCapability)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PeeringCapability_To_peering_PeeringCapability(a.(*PeeringCapability), b.(*peering.PeeringCapability), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*peering.PeeringCapability)(nil), (*PeeringCapability)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_peering_PeeringCapability_To_v1alpha1_PeeringCapability(a.(*peering.PeeringCapability), b.(*PeeringCapability), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PeeringCapabilityList)(nil), (*peering.PeeringCapabilityList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PeeringCapabilityList_To_peering_PeeringCapabilityList(a.(*PeeringCapabilityList), b.(*peering.PeeringCapabilityList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*peering.PeeringCapabilityList)(nil), (*PeeringCapabilityList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_peering_PeeringCapabilityList_To_v1alpha1_PeeringCapabilityList(a.(*peering.PeeringCapabilityList), b.(*PeeringCapabilityList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PeeringCapabilitySpec)(nil), (*peering.PeeringCapabilitySpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PeeringCapabilitySpec_To_peering_PeeringCapabilitySpec(a.(*PeeringCapabilitySpec), b.(*peering.PeeringCapabilitySpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*peering.PeeringCapabilitySpec)(nil), (*PeeringCapabilitySpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_peering_PeeringCapabilitySpec_To_v1alpha1_PeeringCapabilitySpec(a.(*peering.PeeringCapabilitySpec), b.(*PeeringCapabilitySpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PeeringCapabilityStatus)(nil), (*peering.PeeringCapabilityStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PeeringCapabilityStatus_To_peering_PeeringCapabilityStatus(a.(*PeeringCapabilityStatus), b.(*peering.PeeringCapabilityStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*peering.PeeringCapabilityStatus)(nil), (*PeeringCapabilityStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_peering_PeeringCapabilityStatus_To_v1alpha1_PeeringCapabilityStatus(a.(*peering.PeeringCapabilityStatus), b.(*PeeringCapabilityStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ProjectPeer)(nil), (*peering.ProjectPeer)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ProjectPeer_To_peering_ProjectPeer(a.(*ProjectPeer), b.(*peering.ProjectPeer), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*peering.ProjectPeer)(nil), (*ProjectPeer)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_peering_ProjectPeer_To_v1alpha1_ProjectPeer(a.(*peering.ProjectPeer), b.(*ProjectPeer), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ProjectPeerList)(nil), (*peering.ProjectPeerList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ProjectPeerList_To_peering_ProjectPeerList(a.(*ProjectPeerList), b.(*peering.ProjectPeerList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*peering.ProjectPeerList)(nil), (*ProjectPeerList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_peering_ProjectPeerList_To_v1alpha1_ProjectPeerList(a.(*peering.ProjectPeerList), b.(*ProjectPeerList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ProjectPeerStatus)(nil), (*peering.ProjectPeerStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ProjectPeerStatus_To_peering_ProjectPeerStatus(a.(*ProjectPeerStatus), b.(*peering.ProjectPeerStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*peering.ProjectPeerStatus)(nil), (*ProjectPeerStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_peering_ProjectPeerStatus_To_v1alpha1_ProjectPeerStatus(a.(*peering.ProjectPeerStatus), b.(*ProjectPeerStatus), scope)
+	}); err != nil {
+		return err
+	}
 	return nil
 }
 
@@ -257,6 +347,26 @@ func autoConvert_peering_CapabilityAudience_To_v1alpha1_CapabilityAudience(in *p
 // Convert_peering_CapabilityAudience_To_v1alpha1_CapabilityAudience is an autogenerated conversion function.
 func Convert_peering_CapabilityAudience_To_v1alpha1_CapabilityAudience(in *peering.CapabilityAudience, out *CapabilityAudience, s conversion.Scope) error {
 	return autoConvert_peering_CapabilityAudience_To_v1alpha1_CapabilityAudience(in, out, s)
+}
+
+func autoConvert_v1alpha1_CapabilityRule_To_peering_CapabilityRule(in *CapabilityRule, out *peering.CapabilityRule, s conversion.Scope) error {
+	*out = *(*peering.CapabilityRule)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_CapabilityRule_To_peering_CapabilityRule is an autogenerated conversion function.
+func Convert_v1alpha1_CapabilityRule_To_peering_CapabilityRule(in *CapabilityRule, out *peering.CapabilityRule, s conversion.Scope) error {
+	return autoConvert_v1alpha1_CapabilityRule_To_peering_CapabilityRule(in, out, s)
+}
+
+func autoConvert_peering_CapabilityRule_To_v1alpha1_CapabilityRule(in *peering.CapabilityRule, out *CapabilityRule, s conversion.Scope) error {
+	*out = *(*CapabilityRule)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_peering_CapabilityRule_To_v1alpha1_CapabilityRule is an autogenerated conversion function.
+func Convert_peering_CapabilityRule_To_v1alpha1_CapabilityRule(in *peering.CapabilityRule, out *CapabilityRule, s conversion.Scope) error {
+	return autoConvert_peering_CapabilityRule_To_v1alpha1_CapabilityRule(in, out, s)
 }
 
 func autoConvert_v1alpha1_ClusterPeer_To_peering_ClusterPeer(in *ClusterPeer, out *peering.ClusterPeer, s conversion.Scope) error {
@@ -351,6 +461,26 @@ func autoConvert_peering_ClusterPeerStatus_To_v1alpha1_ClusterPeerStatus(in *pee
 // Convert_peering_ClusterPeerStatus_To_v1alpha1_ClusterPeerStatus is an autogenerated conversion function.
 func Convert_peering_ClusterPeerStatus_To_v1alpha1_ClusterPeerStatus(in *peering.ClusterPeerStatus, out *ClusterPeerStatus, s conversion.Scope) error {
 	return autoConvert_peering_ClusterPeerStatus_To_v1alpha1_ClusterPeerStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_Consumer_To_peering_Consumer(in *Consumer, out *peering.Consumer, s conversion.Scope) error {
+	*out = *(*peering.Consumer)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_Consumer_To_peering_Consumer is an autogenerated conversion function.
+func Convert_v1alpha1_Consumer_To_peering_Consumer(in *Consumer, out *peering.Consumer, s conversion.Scope) error {
+	return autoConvert_v1alpha1_Consumer_To_peering_Consumer(in, out, s)
+}
+
+func autoConvert_peering_Consumer_To_v1alpha1_Consumer(in *peering.Consumer, out *Consumer, s conversion.Scope) error {
+	*out = *(*Consumer)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_peering_Consumer_To_v1alpha1_Consumer is an autogenerated conversion function.
+func Convert_peering_Consumer_To_v1alpha1_Consumer(in *peering.Consumer, out *Consumer, s conversion.Scope) error {
+	return autoConvert_peering_Consumer_To_v1alpha1_Consumer(in, out, s)
 }
 
 func autoConvert_v1alpha1_Grant_To_peering_Grant(in *Grant, out *peering.Grant, s conversion.Scope) error {
@@ -591,4 +721,166 @@ func autoConvert_peering_PeerStatus_To_v1alpha1_PeerStatus(in *peering.PeerStatu
 // Convert_peering_PeerStatus_To_v1alpha1_PeerStatus is an autogenerated conversion function.
 func Convert_peering_PeerStatus_To_v1alpha1_PeerStatus(in *peering.PeerStatus, out *PeerStatus, s conversion.Scope) error {
 	return autoConvert_peering_PeerStatus_To_v1alpha1_PeerStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_PeeringCapability_To_peering_PeeringCapability(in *PeeringCapability, out *peering.PeeringCapability, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_PeeringCapabilitySpec_To_peering_PeeringCapabilitySpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_PeeringCapabilityStatus_To_peering_PeeringCapabilityStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_PeeringCapability_To_peering_PeeringCapability is an autogenerated conversion function.
+func Convert_v1alpha1_PeeringCapability_To_peering_PeeringCapability(in *PeeringCapability, out *peering.PeeringCapability, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PeeringCapability_To_peering_PeeringCapability(in, out, s)
+}
+
+func autoConvert_peering_PeeringCapability_To_v1alpha1_PeeringCapability(in *peering.PeeringCapability, out *PeeringCapability, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_peering_PeeringCapabilitySpec_To_v1alpha1_PeeringCapabilitySpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_peering_PeeringCapabilityStatus_To_v1alpha1_PeeringCapabilityStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_peering_PeeringCapability_To_v1alpha1_PeeringCapability is an autogenerated conversion function.
+func Convert_peering_PeeringCapability_To_v1alpha1_PeeringCapability(in *peering.PeeringCapability, out *PeeringCapability, s conversion.Scope) error {
+	return autoConvert_peering_PeeringCapability_To_v1alpha1_PeeringCapability(in, out, s)
+}
+
+func autoConvert_v1alpha1_PeeringCapabilityList_To_peering_PeeringCapabilityList(in *PeeringCapabilityList, out *peering.PeeringCapabilityList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]peering.PeeringCapability)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_PeeringCapabilityList_To_peering_PeeringCapabilityList is an autogenerated conversion function.
+func Convert_v1alpha1_PeeringCapabilityList_To_peering_PeeringCapabilityList(in *PeeringCapabilityList, out *peering.PeeringCapabilityList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PeeringCapabilityList_To_peering_PeeringCapabilityList(in, out, s)
+}
+
+func autoConvert_peering_PeeringCapabilityList_To_v1alpha1_PeeringCapabilityList(in *peering.PeeringCapabilityList, out *PeeringCapabilityList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]PeeringCapability)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_peering_PeeringCapabilityList_To_v1alpha1_PeeringCapabilityList is an autogenerated conversion function.
+func Convert_peering_PeeringCapabilityList_To_v1alpha1_PeeringCapabilityList(in *peering.PeeringCapabilityList, out *PeeringCapabilityList, s conversion.Scope) error {
+	return autoConvert_peering_PeeringCapabilityList_To_v1alpha1_PeeringCapabilityList(in, out, s)
+}
+
+func autoConvert_v1alpha1_PeeringCapabilitySpec_To_peering_PeeringCapabilitySpec(in *PeeringCapabilitySpec, out *peering.PeeringCapabilitySpec, s conversion.Scope) error {
+	*out = *(*peering.PeeringCapabilitySpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_PeeringCapabilitySpec_To_peering_PeeringCapabilitySpec is an autogenerated conversion function.
+func Convert_v1alpha1_PeeringCapabilitySpec_To_peering_PeeringCapabilitySpec(in *PeeringCapabilitySpec, out *peering.PeeringCapabilitySpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PeeringCapabilitySpec_To_peering_PeeringCapabilitySpec(in, out, s)
+}
+
+func autoConvert_peering_PeeringCapabilitySpec_To_v1alpha1_PeeringCapabilitySpec(in *peering.PeeringCapabilitySpec, out *PeeringCapabilitySpec, s conversion.Scope) error {
+	*out = *(*PeeringCapabilitySpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_peering_PeeringCapabilitySpec_To_v1alpha1_PeeringCapabilitySpec is an autogenerated conversion function.
+func Convert_peering_PeeringCapabilitySpec_To_v1alpha1_PeeringCapabilitySpec(in *peering.PeeringCapabilitySpec, out *PeeringCapabilitySpec, s conversion.Scope) error {
+	return autoConvert_peering_PeeringCapabilitySpec_To_v1alpha1_PeeringCapabilitySpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_PeeringCapabilityStatus_To_peering_PeeringCapabilityStatus(in *PeeringCapabilityStatus, out *peering.PeeringCapabilityStatus, s conversion.Scope) error {
+	*out = *(*peering.PeeringCapabilityStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_PeeringCapabilityStatus_To_peering_PeeringCapabilityStatus is an autogenerated conversion function.
+func Convert_v1alpha1_PeeringCapabilityStatus_To_peering_PeeringCapabilityStatus(in *PeeringCapabilityStatus, out *peering.PeeringCapabilityStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PeeringCapabilityStatus_To_peering_PeeringCapabilityStatus(in, out, s)
+}
+
+func autoConvert_peering_PeeringCapabilityStatus_To_v1alpha1_PeeringCapabilityStatus(in *peering.PeeringCapabilityStatus, out *PeeringCapabilityStatus, s conversion.Scope) error {
+	*out = *(*PeeringCapabilityStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_peering_PeeringCapabilityStatus_To_v1alpha1_PeeringCapabilityStatus is an autogenerated conversion function.
+func Convert_peering_PeeringCapabilityStatus_To_v1alpha1_PeeringCapabilityStatus(in *peering.PeeringCapabilityStatus, out *PeeringCapabilityStatus, s conversion.Scope) error {
+	return autoConvert_peering_PeeringCapabilityStatus_To_v1alpha1_PeeringCapabilityStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_ProjectPeer_To_peering_ProjectPeer(in *ProjectPeer, out *peering.ProjectPeer, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_ProjectPeerStatus_To_peering_ProjectPeerStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_ProjectPeer_To_peering_ProjectPeer is an autogenerated conversion function.
+func Convert_v1alpha1_ProjectPeer_To_peering_ProjectPeer(in *ProjectPeer, out *peering.ProjectPeer, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ProjectPeer_To_peering_ProjectPeer(in, out, s)
+}
+
+func autoConvert_peering_ProjectPeer_To_v1alpha1_ProjectPeer(in *peering.ProjectPeer, out *ProjectPeer, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_peering_ProjectPeerStatus_To_v1alpha1_ProjectPeerStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_peering_ProjectPeer_To_v1alpha1_ProjectPeer is an autogenerated conversion function.
+func Convert_peering_ProjectPeer_To_v1alpha1_ProjectPeer(in *peering.ProjectPeer, out *ProjectPeer, s conversion.Scope) error {
+	return autoConvert_peering_ProjectPeer_To_v1alpha1_ProjectPeer(in, out, s)
+}
+
+func autoConvert_v1alpha1_ProjectPeerList_To_peering_ProjectPeerList(in *ProjectPeerList, out *peering.ProjectPeerList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]peering.ProjectPeer)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_ProjectPeerList_To_peering_ProjectPeerList is an autogenerated conversion function.
+func Convert_v1alpha1_ProjectPeerList_To_peering_ProjectPeerList(in *ProjectPeerList, out *peering.ProjectPeerList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ProjectPeerList_To_peering_ProjectPeerList(in, out, s)
+}
+
+func autoConvert_peering_ProjectPeerList_To_v1alpha1_ProjectPeerList(in *peering.ProjectPeerList, out *ProjectPeerList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]ProjectPeer)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_peering_ProjectPeerList_To_v1alpha1_ProjectPeerList is an autogenerated conversion function.
+func Convert_peering_ProjectPeerList_To_v1alpha1_ProjectPeerList(in *peering.ProjectPeerList, out *ProjectPeerList, s conversion.Scope) error {
+	return autoConvert_peering_ProjectPeerList_To_v1alpha1_ProjectPeerList(in, out, s)
+}
+
+func autoConvert_v1alpha1_ProjectPeerStatus_To_peering_ProjectPeerStatus(in *ProjectPeerStatus, out *peering.ProjectPeerStatus, s conversion.Scope) error {
+	*out = *(*peering.ProjectPeerStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ProjectPeerStatus_To_peering_ProjectPeerStatus is an autogenerated conversion function.
+func Convert_v1alpha1_ProjectPeerStatus_To_peering_ProjectPeerStatus(in *ProjectPeerStatus, out *peering.ProjectPeerStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ProjectPeerStatus_To_peering_ProjectPeerStatus(in, out, s)
+}
+
+func autoConvert_peering_ProjectPeerStatus_To_v1alpha1_ProjectPeerStatus(in *peering.ProjectPeerStatus, out *ProjectPeerStatus, s conversion.Scope) error {
+	*out = *(*ProjectPeerStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_peering_ProjectPeerStatus_To_v1alpha1_ProjectPeerStatus is an autogenerated conversion function.
+func Convert_peering_ProjectPeerStatus_To_v1alpha1_ProjectPeerStatus(in *peering.ProjectPeerStatus, out *ProjectPeerStatus, s conversion.Scope) error {
+	return autoConvert_peering_ProjectPeerStatus_To_v1alpha1_ProjectPeerStatus(in, out, s)
 }

@@ -29,5 +29,23 @@ import (
 // Public to allow building arbitrary schemes.
 // All generated defaulters are covering - they call all nested defaulters.
 func RegisterDefaults(scheme *runtime.Scheme) error {
+	scheme.AddTypeDefaultingFunc(&PeeringCapability{}, func(obj interface{}) { SetObjectDefaults_PeeringCapability(obj.(*PeeringCapability)) })
+	scheme.AddTypeDefaultingFunc(&PeeringCapabilityList{}, func(obj interface{}) { SetObjectDefaults_PeeringCapabilityList(obj.(*PeeringCapabilityList)) })
 	return nil
+}
+
+func SetObjectDefaults_PeeringCapability(in *PeeringCapability) {
+	for i := range in.Spec.Consumers {
+		a := &in.Spec.Consumers[i]
+		if a.Kind == "" {
+			a.Kind = "ServiceAccount"
+		}
+	}
+}
+
+func SetObjectDefaults_PeeringCapabilityList(in *PeeringCapabilityList) {
+	for i := range in.Items {
+		a := &in.Items[i]
+		SetObjectDefaults_PeeringCapability(a)
+	}
 }

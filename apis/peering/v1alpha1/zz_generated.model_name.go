@@ -32,6 +32,11 @@ func (in CapabilityAudience) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CapabilityRule) OpenAPIModelName() string {
+	return "dev.entente.peering.v1alpha1.CapabilityRule"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ClusterPeer) OpenAPIModelName() string {
 	return "dev.entente.peering.v1alpha1.ClusterPeer"
 }
@@ -49,6 +54,11 @@ func (in ClusterPeerSpec) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ClusterPeerStatus) OpenAPIModelName() string {
 	return "dev.entente.peering.v1alpha1.ClusterPeerStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Consumer) OpenAPIModelName() string {
+	return "dev.entente.peering.v1alpha1.Consumer"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -109,4 +119,39 @@ func (in PeerProject) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in PeerStatus) OpenAPIModelName() string {
 	return "dev.entente.peering.v1alpha1.PeerStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PeeringCapability) OpenAPIModelName() string {
+	return "dev.entente.peering.v1alpha1.PeeringCapability"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PeeringCapabilityList) OpenAPIModelName() string {
+	return "dev.entente.peering.v1alpha1.PeeringCapabilityList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PeeringCapabilitySpec) OpenAPIModelName() string {
+	return "dev.entente.peering.v1alpha1.PeeringCapabilitySpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PeeringCapabilityStatus) OpenAPIModelName() string {
+	return "dev.entente.peering.v1alpha1.PeeringCapabilityStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ProjectPeer) OpenAPIModelName() string {
+	return "dev.entente.peering.v1alpha1.ProjectPeer"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ProjectPeerList) OpenAPIModelName() string {
+	return "dev.entente.peering.v1alpha1.ProjectPeerList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ProjectPeerStatus) OpenAPIModelName() string {
+	return "dev.entente.peering.v1alpha1.ProjectPeerStatus"
 }

@@ -16,9 +16,9 @@ limitations under the License.
 
 // Package validation holds the rules for objects of the group
 // peering.entente.dev that the tags on the served types cannot say: those that
-// span fields, and durations. Limits, enums, formats, uniqueness and what is
-// required or immutable is declared on the types of each version and checked by
-// generated code.
+// span fields, durations, and the characters of a version. Limits, enums,
+// formats, uniqueness and what is required or immutable is declared on the types
+// of each version and checked by generated code.
 package validation
 
 import (
@@ -26,6 +26,7 @@ import (
 	"time"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -59,13 +60,19 @@ func ValidateClusterPeerUpdate(peer, old *peering.ClusterPeer) field.ErrorList {
 // replace that of old.
 func ValidateClusterPeerStatusUpdate(peer, old *peering.ClusterPeer) field.ErrorList {
 	allErrs := apivalidation.ValidateObjectMetaUpdate(&peer.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	return authoritative(append(allErrs, validateConditions(peer.Status.Conditions)...))
+}
+
+// validateConditions checks the conditions of a status.
+func validateConditions(conditions []metav1.Condition) field.ErrorList {
+	var allErrs field.ErrorList
 	path := field.NewPath("status", "conditions")
-	for i, condition := range peer.Status.Conditions {
+	for i, condition := range conditions {
 		if len(condition.Type) > maxConditionType {
 			allErrs = append(allErrs, field.TooLong(path.Index(i).Child("type"), "", maxConditionType))
 		}
 	}
-	return authoritative(append(allErrs, metav1validation.ValidateConditions(peer.Status.Conditions, path)...))
+	return append(allErrs, metav1validation.ValidateConditions(conditions, path)...)
 }
 
 // authoritative takes back the library's word that generated code covers its rules

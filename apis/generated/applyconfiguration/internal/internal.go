@@ -66,6 +66,39 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: dev.entente.peering.v1alpha1.CapabilityRule
+  map:
+    fields:
+    - name: apiGroups
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: nonResourceURLs
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: resourceNames
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: resources
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: verbs
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: dev.entente.peering.v1alpha1.ClusterPeer
   map:
     fields:
@@ -156,6 +189,19 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: dev.entente.peering.v1alpha1.PeerStatus
     - name: phase
+      type:
+        scalar: string
+- name: dev.entente.peering.v1alpha1.Consumer
+  map:
+    fields:
+    - name: kind
+      type:
+        scalar: string
+      default: ServiceAccount
+    - name: name
+      type:
+        scalar: string
+    - name: namespace
       type:
         scalar: string
 - name: dev.entente.peering.v1alpha1.Grant
@@ -346,6 +392,106 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+- name: dev.entente.peering.v1alpha1.PeeringCapability
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: dev.entente.peering.v1alpha1.PeeringCapabilitySpec
+      default: {}
+    - name: status
+      type:
+        namedType: dev.entente.peering.v1alpha1.PeeringCapabilityStatus
+      default: {}
+- name: dev.entente.peering.v1alpha1.PeeringCapabilitySpec
+  map:
+    fields:
+    - name: consumers
+      type:
+        list:
+          elementType:
+            namedType: dev.entente.peering.v1alpha1.Consumer
+          elementRelationship: atomic
+    - name: rules
+      type:
+        list:
+          elementType:
+            namedType: dev.entente.peering.v1alpha1.CapabilityRule
+          elementRelationship: atomic
+    - name: version
+      type:
+        scalar: string
+      default: ""
+- name: dev.entente.peering.v1alpha1.PeeringCapabilityStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: observedGeneration
+      type:
+        scalar: numeric
+- name: dev.entente.peering.v1alpha1.ProjectPeer
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: status
+      type:
+        namedType: dev.entente.peering.v1alpha1.ProjectPeerStatus
+      default: {}
+- name: dev.entente.peering.v1alpha1.ProjectPeerStatus
+  map:
+    fields:
+    - name: capabilities
+      type:
+        list:
+          elementType:
+            namedType: dev.entente.peering.v1alpha1.OfferedCapability
+          elementRelationship: associative
+          keys:
+          - name
+    - name: clusterUUID
+      type:
+        scalar: string
+    - name: message
+      type:
+        scalar: string
+    - name: reason
+      type:
+        scalar: string
+    - name: remoteNamespaces
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: state
+      type:
+        scalar: string
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
   map:
     fields:

@@ -55,6 +55,10 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 	// Group=peering.entente.dev, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithResource("clusterpeers"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Peering().V1alpha1().ClusterPeers().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("peeringcapabilities"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Peering().V1alpha1().PeeringCapabilities().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("projectpeers"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Peering().V1alpha1().ProjectPeers().Informer()}, nil
 
 	}
 

@@ -21,3 +21,15 @@ package v1alpha1
 // ClusterPeerListerExpansion allows custom methods to be added to
 // ClusterPeerLister.
 type ClusterPeerListerExpansion interface{}
+
+// PeeringCapabilityListerExpansion allows custom methods to be added to
+// PeeringCapabilityLister.
+type PeeringCapabilityListerExpansion interface{}
+
+// ProjectPeerListerExpansion allows custom methods to be added to
+// ProjectPeerLister.
+type ProjectPeerListerExpansion interface{}
+
+// ProjectPeerNamespaceListerExpansion allows custom methods to be added to
+// ProjectPeerNamespaceLister.
+type ProjectPeerNamespaceListerExpansion interface{}

@@ -26,6 +26,10 @@ import (
 type Interface interface {
 	// ClusterPeers returns a ClusterPeerInformer.
 	ClusterPeers() TypedClusterPeerInformer
+	// PeeringCapabilities returns a PeeringCapabilityInformer.
+	PeeringCapabilities() TypedPeeringCapabilityInformer
+	// ProjectPeers returns a ProjectPeerInformer.
+	ProjectPeers() TypedProjectPeerInformer
 }
 
 type version struct {
@@ -42,4 +46,14 @@ func New(f internalinterfaces.SharedInformerFactory, namespace string, tweakList
 // ClusterPeers returns a TypedClusterPeerInformer.
 func (v *version) ClusterPeers() TypedClusterPeerInformer {
 	return &clusterPeerInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
+}
+
+// PeeringCapabilities returns a TypedPeeringCapabilityInformer.
+func (v *version) PeeringCapabilities() TypedPeeringCapabilityInformer {
+	return &peeringCapabilityInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
+}
+
+// ProjectPeers returns a TypedProjectPeerInformer.
+func (v *version) ProjectPeers() TypedProjectPeerInformer {
+	return &projectPeerInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }

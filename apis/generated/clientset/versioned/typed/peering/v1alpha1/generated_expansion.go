@@ -19,3 +19,7 @@ limitations under the License.
 package v1alpha1
 
 type ClusterPeerExpansion interface{}
+
+type PeeringCapabilityExpansion interface{}
+
+type ProjectPeerExpansion interface{}

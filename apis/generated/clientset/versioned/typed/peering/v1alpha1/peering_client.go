@@ -29,6 +29,8 @@ import (
 type PeeringV1alpha1Interface interface {
 	RESTClient() rest.Interface
 	ClusterPeersGetter
+	PeeringCapabilitiesGetter
+	ProjectPeersGetter
 }
 
 // PeeringV1alpha1Client is used to interact with features provided by the peering.entente.dev group.
@@ -38,6 +40,14 @@ type PeeringV1alpha1Client struct {
 
 func (c *PeeringV1alpha1Client) ClusterPeers() ClusterPeerInterface {
 	return newClusterPeers(c)
+}
+
+func (c *PeeringV1alpha1Client) PeeringCapabilities() PeeringCapabilityInterface {
+	return newPeeringCapabilities(c)
+}
+
+func (c *PeeringV1alpha1Client) ProjectPeers(namespace string) ProjectPeerInterface {
+	return newProjectPeers(c, namespace)
 }
 
 // NewForConfig creates a new PeeringV1alpha1Client for the given config.

@@ -32,6 +32,14 @@ func (c *FakePeeringV1alpha1) ClusterPeers() v1alpha1.ClusterPeerInterface {
 	return newFakeClusterPeers(c)
 }
 
+func (c *FakePeeringV1alpha1) PeeringCapabilities() v1alpha1.PeeringCapabilityInterface {
+	return newFakePeeringCapabilities(c)
+}
+
+func (c *FakePeeringV1alpha1) ProjectPeers(namespace string) v1alpha1.ProjectPeerInterface {
+	return newFakeProjectPeers(c, namespace)
+}
+
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
 func (c *FakePeeringV1alpha1) RESTClient() rest.Interface {
