@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -46,6 +47,19 @@ type journal struct {
 	backend  audit.Backend // nil: no audit
 	policy   audit.PolicyRuleEvaluator
 	metrics  *gatewayMetrics
+	// strangers limits what those cause in audit who have not shown that they are a peer.
+	strangers *rate.Limiter
+}
+
+// Events of audit that strangers may cause: enough to see them all at any rate at which
+// somebody tries by hand. All are counted in the metrics.
+const (
+	strangersPerSecond = 5
+	strangersBurst     = 100
+)
+
+func newJournal(backend audit.Backend, policy audit.PolicyRuleEvaluator, metrics *gatewayMetrics) *journal {
+	return &journal{backend: backend, policy: policy, metrics: metrics, strangers: rate.NewLimiter(strangersPerSecond, strangersBurst)}
 }
 
 var (
@@ -97,6 +111,9 @@ func (j *journal) Occurred(what gateway.Occurrence) {
 		}
 		j.recorder.Eventf(regarding, nil, told.eventType, string(what.Kind), "Serve", "%s (cluster %s, key %s, from %s)", note, what.ClusterUUID, fingerprint(what.Request), what.Source)
 	}
+	if isStranger(what) && !j.strangers.Allow() {
+		return
+	}
 	code := what.Code
 	if code == 0 {
 		code = http.StatusOK
@@ -119,11 +136,14 @@ func (j *journal) Served(request gateway.Request) {
 
 // userOf is whom an event of audit names: a peer only where it has shown that it is one.
 func userOf(what gateway.Occurrence) string {
-	switch what.Kind {
-	case gateway.Unauthorized, gateway.InviteRefused, gateway.RateLimited:
+	if isStranger(what) {
 		return user.Anonymous
 	}
 	return "peer:" + what.ClusterUUID
+}
+
+func isStranger(what gateway.Occurrence) bool {
+	return what.Kind == gateway.Unauthorized || what.Kind == gateway.InviteRefused
 }
 
 // telling is how the owner of a ClusterPeer is told.
@@ -177,7 +197,7 @@ func (j *journal) audit(e entry) {
 		ObjectRef: &auditinternal.ObjectReference{
 			APIGroup: peering.GroupName, APIVersion: peeringv1alpha1.SchemeGroupVersion.Version, Resource: "clusterpeers", Name: e.name, UID: e.uid,
 		},
-		ResponseStatus: &metav1.Status{Code: int32(e.code)}, //nolint:gosec // An HTTP code.
+		ResponseStatus: &metav1.Status{Code: int32(e.code)},
 		Annotations:    map[string]string{},
 	}
 	event.User.Username = e.user

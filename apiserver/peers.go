@@ -79,15 +79,15 @@ func newPeers(ctx context.Context, config CompletedConfig, storage storagebacken
 		clock:    config.Peering.Clock,
 		listener: listener,
 		specs:    &specs{},
-		journal:  &journal{backend: generic.AuditBackend, policy: generic.AuditPolicyRuleEvaluator},
 	}
 	if p.clock == nil {
 		p.clock = clock.RealClock{}
 	}
-	var err error
-	if p.journal.metrics, err = newGatewayMetrics(legacyregistry.Register); err != nil {
+	metrics, err := newGatewayMetrics(legacyregistry.Register)
+	if err != nil {
 		return nil, err
 	}
+	p.journal = newJournal(generic.AuditBackend, generic.AuditPolicyRuleEvaluator, metrics)
 	p.dialer, err = client.New(client.Config{
 		Policy:   client.Policy{AllowLocal: p.config.AllowLocalEndpoints, Deny: p.config.DenyEgress},
 		ProxyURL: p.config.ProxyURL,
@@ -111,7 +111,7 @@ func newPeers(ctx context.Context, config CompletedConfig, storage storagebacken
 	if listener == nil {
 		return p, nil
 	}
-	p.gateway, err = gateway.New(gateway.Config{ //nolint:contextcheck // Its requests have contexts of their own.
+	p.gateway, err = gateway.New(gateway.Config{
 		Ledger: p.ledger, Self: p.self, Specs: p.specs.of, Observer: p.journal, Clock: p.clock, Limits: p.config.Limits,
 	})
 	if err != nil {

@@ -506,3 +506,24 @@ func TestR15NothingOfAMintedTokenLeaves(t *testing.T) {
 		}
 	}
 }
+
+// S1: what no controller writes is not left in a status.
+func TestS1LeftoversOfNobody(t *testing.T) {
+	planted := peeringv1alpha1.ClusterPeerStatus{
+		Access: &peeringv1alpha1.AccessStatus{Endpoint: "https://evil.example.com"}, Grants: []peeringv1alpha1.Grant{{Capability: "a"}},
+		EffectiveCapabilities: []string{"a"}, PairedProjectsCount: 7,
+		Conditions: []metav1.Condition{{Type: "ClientCertEnforced"}, {Type: "GrantsApplied"}, {Type: "TokenExchangeReady"}, {Type: "Theirs"}},
+	}
+	paths := func(gateway bool) (out []string) {
+		for _, each := range leftovers(&planted, &peeringv1alpha1.ClusterPeerStatus{}, gateway) {
+			assert.Equal(t, "remove", each.Op)
+			out = append(out, each.Path)
+		}
+		return out
+	}
+	common := []string{"/status/access", "/status/grants", "/status/effectiveCapabilities", "/status/pairedProjectsCount"}
+	assert.Equal(t, append([]string{"/status/conditions/2", "/status/conditions/1"}, common...), paths(true))
+	assert.Equal(t, append([]string{"/status/conditions/2", "/status/conditions/1", "/status/conditions/0"}, common...), paths(false))
+	planted = peeringv1alpha1.ClusterPeerStatus{}
+	assert.Empty(t, paths(true))
+}

@@ -164,7 +164,10 @@ func TestP6ScreenedWithoutDialling(t *testing.T) {
 				f.change("p", func(p *peeringv1alpha1.ClusterPeer) { p.Spec.Join.ExpectedClusterUUID = otherUUID })
 			},
 		},
-		"expired":  {text: newString(t, func(c *connstring.ConnectionString) { c.ExpiresAt = noon }), reason: "InviteExpired"},
+		"expired": {text: newString(t, func(c *connstring.ConnectionString) { c.ExpiresAt = noon }), reason: "InviteExpired"},
+		"good for too long": {text: newString(t, func(c *connstring.ConnectionString) {
+			c.ExpiresAt = noon.Add(25*time.Hour + time.Second)
+		}), reason: "TokenRejected"},
 		"protocol": {text: newString(t, func(c *connstring.ConnectionString) { c.Protocol = connstring.ProtocolRange{Min: 2, Max: 3} }), reason: "IncompatibleVersion"},
 		"damaged":  {text: validString(t)[:40] + validString(t)[41:], reason: "InvalidConnectionString"},
 		"held by another": {
@@ -208,6 +211,19 @@ func TestP6ScreenedWithoutDialling(t *testing.T) {
 		assert.Equal(t, heldFor, f.run("p"))
 		assert.Equal(t, ReasonDuplicatePeer, readyOf(t, f.real("p")).Reason)
 		assert.Empty(t, f.dialer.joins)
+	})
+	t.Run("nobody free to dial", func(t *testing.T) {
+		f := newFixture(t)
+		f.holds(joinPeer("p", "u", 1, validString(t)))
+		for range diallers {
+			f.dialling <- struct{}{}
+		}
+		assert.Equal(t, diallingFor, f.run("p"), "the worker is free for others")
+		assert.Empty(t, f.dialer.joins)
+		<-f.dialling
+		f.settle("p")
+		assert.Len(t, f.dialer.joins, 1)
+		assert.Len(t, f.dialling, diallers-1, "given back")
 	})
 	t.Run("no authority yet", func(t *testing.T) {
 		f := newFixture(t)

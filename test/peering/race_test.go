@@ -97,7 +97,7 @@ func TestP6OneWins(t *testing.T) {
 	etcd := harness.NewExternalEtcd(t)
 	etcd.Start(t)
 	keys := t.TempDir()
-	require.NoError(t, os.Chmod(keys, 0o700)) //nolint:gosec // It is a folder.
+	require.NoError(t, os.Chmod(keys, 0o700))
 	one := start(t, replica(t, etcd, keys))
 	text := one.invite("west", nil)
 	// Both lead, as no two replicas should for long. By now there is nothing to mint.

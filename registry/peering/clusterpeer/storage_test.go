@@ -57,6 +57,9 @@ func decide(_ context.Context, a authorizer.Attributes) (authorizer.Decision, st
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
+// everybody issues, where it does not matter who does.
+func everybody(user.Info) bool { return true }
+
 func as(name, subresource string) context.Context {
 	return genericapirequest.WithUser(requestContext(subresource), &user.DefaultInfo{Name: name})
 }
@@ -72,7 +75,7 @@ func newTestStorage(t *testing.T) *Storage {
 		StorageConfig: config.ForResource(peering.Resource(resource)), Decorator: genericregistry.StorageWithCacher(),
 		ResourcePrefix: resource, DeleteCollectionWorkers: 1, EnableGarbageCollection: true,
 	}
-	storage, err := NewStorage(scheme, options, authorizer.AuthorizerFunc(decide), nil, nil)
+	storage, err := NewStorage(scheme, options, authorizer.AuthorizerFunc(decide), nil, everybody)
 	require.NoError(t, err)
 	t.Cleanup(storage.Main.Destroy)
 	require.Eventually(t, func() bool { return storage.Main.ReadinessCheck() == nil }, time.Minute, time.Millisecond)

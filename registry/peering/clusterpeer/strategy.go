@@ -120,15 +120,12 @@ type statusStrategy struct {
 	issuers Issuers
 }
 
-// Issuers tells whether a user issues connection strings; nil: everybody does.
+// Issuers tells whether a user issues connection strings; nil: nobody does.
 type Issuers func(user.Info) bool
 
 func (i Issuers) has(ctx context.Context) bool {
-	if i == nil {
-		return true
-	}
 	who, ok := genericapirequest.UserFrom(ctx)
-	return ok && i(who)
+	return ok && i != nil && i(who)
 }
 
 func (s statusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {

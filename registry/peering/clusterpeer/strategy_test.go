@@ -190,13 +190,13 @@ func TestK2Update(t *testing.T) {
 // S1: a write of the status changes the status alone: nothing of the metadata, and
 // nothing of the spec.
 func TestS1StatusUpdate(t *testing.T) {
-	s := statusStrategy{strategy: newStrategy(newScheme(t))}
+	s := statusStrategy{newStrategy(newScheme(t)), everybody}
 	status := peering.ClusterPeerStatus{Phase: peering.ClusterPeerPhaseActive, Invite: &peering.InviteStatus{ConnectionString: "new"}}
 	for name, change := range metadata {
 		t.Run(name, func(t *testing.T) {
 			old, peer := join(), changed(join(), change)
 			peer.Status, peer.ManagedFields = *status.DeepCopy(), managedBy("after")
-			s.PrepareForUpdate(t.Context(), peer, old)
+			s.PrepareForUpdate(as(operator, "status"), peer, old)
 			want := join()
 			want.Status, want.ManagedFields = status, managedBy("after")
 			assert.Equal(t, want, peer)
@@ -207,7 +207,7 @@ func TestS1StatusUpdate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			peer := changed(join(), change)
 			peer.Status = status
-			s.PrepareForUpdate(t.Context(), peer, join())
+			s.PrepareForUpdate(as(operator, "status"), peer, join())
 			want := join()
 			want.Status = status
 			assert.Equal(t, want, peer)
@@ -334,7 +334,7 @@ func TestR15ValidationThroughTheStrategy(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: peering.ClusterPeerSpec{Type: "Invite", Join: &peering.JoinSpec{ConnectionString: long}},
 		}),
 		"update":    rest.BeforeUpdate(newStrategy(scheme), requestContext(""), changed(join(), func(p *peering.ClusterPeer) { p.Spec.Join.ConnectionString = long }), join()),
-		"status":    rest.BeforeUpdate(statusStrategy{strategy: newStrategy(scheme)}, requestContext("status"), changed(join(), func(p *peering.ClusterPeer) { p.Status.Invite.ConnectionString = long }), join()),
+		"status":    rest.BeforeUpdate(statusStrategy{newStrategy(scheme), everybody}, as(operator, "status"), changed(join(), func(p *peering.ClusterPeer) { p.Status.Invite.ConnectionString = long }), join()),
 		"sensitive": rest.BeforeUpdate(sensitiveStrategy{newStrategy(scheme)}, requestContext("sensitive"), changed(join(), func(p *peering.ClusterPeer) { p.Spec.Join.ConnectionString = long }), join()),
 	}
 	for name, err := range errs {
@@ -350,7 +350,7 @@ func TestR15ValidationThroughTheStrategy(t *testing.T) {
 func TestUpdates(t *testing.T) {
 	scheme := newScheme(t)
 	main := newStrategy(scheme)
-	strategies := map[string]rest.RESTUpdateStrategy{"": main, "status": statusStrategy{strategy: main}, "sensitive": sensitiveStrategy{main}}
+	strategies := map[string]rest.RESTUpdateStrategy{"": main, "status": statusStrategy{main, everybody}, "sensitive": sensitiveStrategy{main}}
 	invite := changed(join(), func(p *peering.ClusterPeer) {
 		p.Spec.Type, p.Spec.Join = peering.ClusterPeerTypeInvite, nil
 	})
@@ -377,7 +377,7 @@ func TestUpdates(t *testing.T) {
 		"a placeholder, sensitive": {"sensitive", join(), func(p *peering.ClusterPeer) { p.Spec.Join.ConnectionString = placeholder }, []string{"FieldValueInvalid spec.join.connectionString"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := rest.BeforeUpdate(strategies[test.endpoint], requestContext(test.endpoint), changed(test.old, test.change), test.old.DeepCopy())
+			err := rest.BeforeUpdate(strategies[test.endpoint], as(operator, test.endpoint), changed(test.old, test.change), test.old.DeepCopy())
 			assert.Equal(t, test.want, faults(t, err))
 		})
 	}
@@ -457,4 +457,10 @@ func TestS1OnlyIssuersWriteWhatWasIssued(t *testing.T) {
 	s.PrepareForUpdate(requestContext("status"), peer, old)
 	peer.Status.Invite.TokenID = "changed"
 	assert.NotEqual(t, "changed", old.Status.Invite.TokenID, "R7")
+
+	s.issuers = nil
+	peer = join()
+	peer.Status.Invite.TokenID = "planted"
+	s.PrepareForUpdate(as("issuer", "status"), peer, join())
+	assert.Equal(t, join().Status.Invite, peer.Status.Invite, "without issuers nobody is one")
 }
