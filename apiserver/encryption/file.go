@@ -91,7 +91,7 @@ func (s *fileStore) Create(ctx context.Context, ring Ring) (Stored, error) {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return Stored{}, fmt.Errorf("could not keep the encryption keys: %w", err)
 	}
-	if err := syncFolder(folder); err != nil {
+	if err := keep(folder); err != nil {
 		return Stored{}, err
 	}
 	return s.Load(ctx)
@@ -112,23 +112,16 @@ func (s *fileStore) Update(ctx context.Context, loaded Stored, ring Ring) (Store
 	if err := datadir.WriteFile(s.path, data); err != nil {
 		return Stored{}, err
 	}
-	if err := syncFolder(filepath.Dir(s.path)); err != nil {
+	if err := keep(filepath.Dir(s.path)); err != nil {
 		return Stored{}, err
 	}
 	return Stored{Ring: ring, version: versionOf(data)}, nil
 }
 
-// syncFolder makes a name in a folder survive a loss of power: nothing may be
-// encrypted with a key that can still vanish.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err == nil {
-		err = folder.Sync()
-		if closeErr := folder.Close(); err == nil {
-			err = closeErr
-		}
-	}
-	if err != nil {
+// keep has a folder survive a loss of power: nothing may be encrypted with a key that
+// can still vanish.
+func keep(folder string) error {
+	if err := datadir.SyncFolder(folder); err != nil {
 		return fmt.Errorf("could not keep the encryption keys: %w", err)
 	}
 	return nil

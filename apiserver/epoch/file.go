@@ -104,15 +104,5 @@ func (f *file) raise(to uint64) error {
 	if err := datadir.WriteFile(f.path, append(encode(to), '\n')); err != nil {
 		return err
 	}
-	return syncFolder(folder)
-}
-
-// syncFolder makes the new content of a name survive a loss of power.
-func syncFolder(path string) (err error) {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, folder.Close()) }()
-	return folder.Sync()
+	return datadir.SyncFolder(folder)
 }

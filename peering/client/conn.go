@@ -60,9 +60,6 @@ func (d *Dialer) Connect(target Target) (*Conn, error) {
 	return &Conn{dialer: d, way: d.newWay(target.Endpoints, byTrust(bundle), target.Certificate)}, nil
 }
 
-// Endpoint returns the endpoint that answered last; empty: none has.
-func (c *Conn) Endpoint() string { return c.way.lastAnswered() }
-
 // Sync is one beat (P9). It takes as long as the request says that the gateway may wait,
 // and some more. If nothing but the offer in the answer breaks the rules, the failure
 // has a Fault of which OfOffer is true, and the answer is returned too, without the offer.

@@ -17,6 +17,7 @@ limitations under the License.
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -79,10 +80,10 @@ func New(config Config) (*Dialer, error) {
 		proxy:          config.ProxyURL,
 		clock:          config.Clock,
 		resolver:       config.Resolver,
-		connectTimeout: or(config.ConnectTimeout, defaultConnectTimeout),
-		callTimeout:    or(config.CallTimeout, defaultCallTimeout),
-		syncGrace:      or(config.SyncGrace, defaultSyncGrace),
-		leaveTimeout:   or(config.LeaveTimeout, defaultLeaveTimeout),
+		connectTimeout: cmp.Or(config.ConnectTimeout, defaultConnectTimeout),
+		callTimeout:    cmp.Or(config.CallTimeout, defaultCallTimeout),
+		syncGrace:      cmp.Or(config.SyncGrace, defaultSyncGrace),
+		leaveTimeout:   cmp.Or(config.LeaveTimeout, defaultLeaveTimeout),
 	}
 	if d.proxy != nil {
 		// Not https: the library would present the peering's certificate to the proxy.
@@ -98,13 +99,6 @@ func New(config Config) (*Dialer, error) {
 		d.resolver = &net.Resolver{PreferGo: true}
 	}
 	return d, nil
-}
-
-func or(given, otherwise time.Duration) time.Duration {
-	if given > 0 {
-		return given
-	}
-	return otherwise
 }
 
 // hostOf returns the host of an endpoint, or the failure that it is not one, or not one

@@ -38,7 +38,6 @@ type way struct {
 	closed bool
 	// endpoints are in the order in which to try them: the one that answered last first.
 	endpoints []string
-	answered  string
 	lines     map[string]*line
 }
 
@@ -144,15 +143,8 @@ func (w *way) line(endpoint string) (*line, error) {
 func (w *way) remember(endpoint string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.answered = endpoint
 	rest := slices.DeleteFunc(slices.Clone(w.endpoints), func(other string) bool { return other == endpoint })
 	w.endpoints = append([]string{endpoint}, rest...)
-}
-
-func (w *way) lastAnswered() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.answered
 }
 
 // close ends all calls, waits for them, and closes all connections.

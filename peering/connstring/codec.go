@@ -157,7 +157,7 @@ func (d document) check() (*ConnectionString, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !isUUID(d.ClusterUUID) {
+	if !IsUUID(d.ClusterUUID) {
 		return nil, ErrClusterUUID
 	}
 	expires := time.Unix(d.Expires, 0).UTC()

@@ -44,12 +44,8 @@ func isVersion(text string) bool {
 }
 
 // IsUUID tells whether the text can be the UUID of a cluster: of the form 8-4-4-4-12 in
-// lower case, and not all zero.
-func IsUUID(text string) bool { return isUUID(text) }
-
-// isUUID tells whether the text has the form 8-4-4-4-12 in lower case, and is
-// not all zero, which names no cluster.
-func isUUID(text string) bool {
+// lower case, and not all zero, which names no cluster.
+func IsUUID(text string) bool {
 	groups := strings.Split(text, "-")
 	lengths := []int{8, 4, 4, 4, 12}
 	if len(groups) != len(lengths) || strings.Trim(text, "0-") == "" {

@@ -46,9 +46,10 @@ type guard struct {
 	mu sync.Mutex
 	// loaded says that outside was read.
 	loaded bool
-	// outside is what is known to be kept outside, wanted what should be.
-	outside, wanted uint64
-	// floor is the highest epoch that was ever seen: the store cannot be below it.
+	// outside is what is known to be kept outside.
+	outside uint64
+	// floor is the highest epoch that was ever seen: the store cannot be below it, and
+	// outside should not be.
 	floor uint64
 	// behind says that it was.
 	behind bool
@@ -125,14 +126,14 @@ func (g *guard) keep(ctx context.Context, to uint64) error {
 		return nil
 	}
 	g.mu.Lock()
-	wanted := g.wanted
+	floor := g.floor
 	g.mu.Unlock()
-	if err := g.store.Raise(ctx, wanted); err != nil {
+	if err := g.store.Raise(ctx, floor); err != nil {
 		return fmt.Errorf("could not raise the epoch in %s: %w", g.store.Location(), err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.outside = max(g.outside, wanted)
+	g.outside = max(g.outside, floor)
 	return nil
 }
 
@@ -140,6 +141,6 @@ func (g *guard) keep(ctx context.Context, to uint64) error {
 func (g *guard) want(to uint64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.wanted, g.floor = max(g.wanted, to), max(g.floor, to)
+	g.floor = max(g.floor, to)
 	return g.outside < to
 }

@@ -234,7 +234,13 @@ func TestS2RestoredAndAccepted(t *testing.T) {
 	// A replica that is late with accepting leaves alone what is new.
 	require.NoError(t, l.Update(t.Context(), moving(putting(paired("new", "c7")))))
 	require.NoError(t, running.distrust(t.Context(), "new", 3))
-	assert.Empty(t, running.Peer("new").Remote.Fault)
+	require.NoError(t, running.Update(t.Context(), func(tx record.Tx) error {
+		peer, err := tx.Peer("new")
+		if assert.NotNil(t, peer) {
+			assert.Empty(t, peer.Remote.Fault)
+		}
+		return err
+	}))
 }
 
 // S2: what runs when the store goes back notices, by its watch and by its next change.

@@ -36,8 +36,8 @@ const (
 	progressInterval = 3 * time.Second
 	// askTimeout is how long one question to the store may take.
 	askTimeout = 5 * time.Second
-	// page is how many values are read at once.
-	page = 500
+	// page is how many values are read at once: a record may be 1 MiB.
+	page = 50
 )
 
 // errQuiet ends a watch that does not answer. That need be no fault of the store: one

@@ -185,3 +185,12 @@ func TestWriteFile(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, entries, 2, "a failed write leaves nothing behind")
 }
+
+func TestSyncFolder(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, SyncFolder(dir))
+	absent := filepath.Join(dir, "absent")
+	err := SyncFolder(absent)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	assert.ErrorContains(t, err, absent)
+}

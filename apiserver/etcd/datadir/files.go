@@ -58,7 +58,8 @@ func EnsureFolder(path string) error {
 }
 
 // WriteFile writes data to path with mode 0600, whole or not at all: readers
-// and a crash see the old content or the new one. The folder must exist.
+// and a crash see the old content or the new one. Which of the two a loss of
+// power leaves is certain only after SyncFolder. The folder must exist.
 func WriteFile(path string, data []byte) (err error) {
 	// CreateTemp gives mode 0600 whatever the umask is.
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
@@ -81,4 +82,17 @@ func WriteFile(path string, data []byte) (err error) {
 		err = os.Rename(file.Name(), path)
 	}
 	return err
+}
+
+// SyncFolder makes the names in the folder at path, and what each of them leads
+// to, survive a loss of power.
+func SyncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err == nil {
+		err = errors.Join(folder.Sync(), folder.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("could not write the folder %s: %w", path, err)
+	}
+	return nil
 }
