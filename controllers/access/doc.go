@@ -1,0 +1,21 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package access says what is to be between this cluster and a peer: which capabilities
+// and projects it is offered, which take effect, and in which namespaces (G3 to G5). All
+// of it follows from specs, from the host cluster and from the ledger, and none of it from
+// a status (S1). Controllers ask it, and make it so.
+package access

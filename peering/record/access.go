@@ -1,0 +1,25 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package record
+
+// GivesAccess tells whether the other cluster may have access here by what it was
+// granted: there is a peering, and no fault that takes it away. That it is out of reach
+// does not, nor does an offer that breaks the rules: the one before it stands (P12).
+func (p *Peer) GivesAccess() bool {
+	return p != nil && p.Remote != nil && !p.Remote.ConfirmedAt.IsZero() &&
+		(p.Remote.Fault == "" || p.Remote.Fault == InvalidOffer)
+}
