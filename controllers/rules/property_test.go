@@ -131,7 +131,7 @@ func harmless(t *testing.T, capability *spec, verdict Verdict, never []rbacv1.Po
 // G1: whatever a capability says, no request that is forbidden is allowed by what is
 // granted for it, as RBAC matches.
 func TestG1NothingForbiddenIsGranted(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // to be the same in each run
+	random := rand.New(rand.NewPCG(1, 2)) // the same in each run
 	some := func(texts []string, most int) (chosen []string) {
 		for range random.IntN(most + 1) {
 			chosen = append(chosen, texts[random.IntN(len(texts))])
