@@ -140,7 +140,7 @@ func (g grant) rights() []right {
 					name:   name + ": " + verb + " " + part.name,
 					reason: reason,
 					covers: func(event auditv1.Event) bool {
-						return slices.ContainsFunc(verbs(event), func(used string) bool { return matches(verb, used) }) && part.covers(event)
+						return slices.ContainsFunc(uses(event), func(used auditv1.Event) bool { return matches(verb, used.Verb) && part.covers(used) })
 					},
 				})
 			}
@@ -190,12 +190,35 @@ func parts(rule rbacv1.PolicyRule) []right {
 	return found
 }
 
-// verbs are the verbs that a call needed: an apply that creates is also a create.
-func verbs(event auditv1.Event) []string {
-	if event.Verb == "patch" && event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusCreated {
-		return []string{"patch", "create"}
+// uses are the calls that a call amounts to, itself among them: an apply that creates is
+// also a create. Whoever makes a role is asked for escalate on it, and whoever makes a
+// binding for bind on the role; the audit log does not tell.
+func uses(event auditv1.Event) []auditv1.Event {
+	all := []auditv1.Event{event}
+	if event.ObjectRef == nil || event.ResponseStatus == nil || event.ResponseStatus.Code != http.StatusCreated {
+		return all
 	}
-	return []string{event.Verb}
+	use := func(verb, resource string) {
+		ref := *event.ObjectRef
+		ref.Resource = resource
+		used := event
+		used.Verb, used.ObjectRef = verb, &ref
+		all = append(all, used)
+	}
+	if event.Verb == "patch" {
+		use("create", event.ObjectRef.Resource)
+	}
+	if event.ObjectRef.APIGroup == rbacv1.GroupName {
+		switch event.ObjectRef.Resource {
+		case "roles", "clusterroles":
+			use("escalate", event.ObjectRef.Resource)
+		case "rolebindings":
+			use("bind", "roles")
+		case "clusterrolebindings":
+			use("bind", "clusterroles")
+		}
+	}
+	return all
 }
 
 func matches(granted, used string) bool { return granted == "*" || granted == used }

@@ -57,6 +57,9 @@ rules:
   resources: [deployments, deployments/status]
   resourceNames: [one, two]
   verbs: [get]
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [roles, clusterroles]
+  verbs: [escalate, bind]
 - nonResourceURLs: ["/metrics/*"]
   verbs: [get]
 ---
@@ -141,6 +144,10 @@ func TestCompare(t *testing.T) {
 	m, err := outsideCluster(shipped, 1)
 	require.NoError(t, err)
 	all := []string{
+		cluster + "bind clusterroles.rbac.authorization.k8s.io",
+		cluster + "bind roles.rbac.authorization.k8s.io",
+		cluster + "escalate clusterroles.rbac.authorization.k8s.io",
+		cluster + "escalate roles.rbac.authorization.k8s.io",
 		cluster + "get /metrics/*",
 		cluster + "get deployments.apps one",
 		cluster + "get deployments.apps two",
@@ -159,6 +166,11 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	namespaces := &auditv1.ObjectReference{Resource: "namespaces"}
+	made := func(resource string, code int32) auditv1.Event {
+		made := event(ours, "create", &auditv1.ObjectReference{APIGroup: "rbac.authorization.k8s.io", Resource: resource})
+		made.ResponseStatus = &metav1.Status{Code: code}
+		return made
+	}
 	with := func(event auditv1.Event, change func(*auditv1.Event)) auditv1.Event {
 		change(&event)
 		return event
@@ -179,6 +191,11 @@ func TestCompare(t *testing.T) {
 		"another URL":               {event: with(event(ours, "get", nil), func(e *auditv1.Event) { e.RequestURI = "/other?x=/metrics/" })},
 		"an apply that changes":     {event: event(events, "patch", &auditv1.ObjectReference{APIGroup: "events.k8s.io", Resource: "events", Name: "x"}), used: []string{"RoleBinding events/default of Role events: patch events.events.k8s.io"}},
 		"an apply that creates":     {event: with(event(events, "patch", &auditv1.ObjectReference{APIGroup: "events.k8s.io", Resource: "events", Name: "x"}), func(e *auditv1.Event) { e.ResponseStatus = &metav1.Status{Code: 201} }), used: []string{"RoleBinding events/default of Role events: create events.events.k8s.io", "RoleBinding events/default of Role events: patch events.events.k8s.io"}},
+		"a role":                    {event: made("roles", 201), used: []string{cluster + "escalate roles.rbac.authorization.k8s.io"}},
+		"a role for the cluster":    {event: made("clusterroles", 201), used: []string{cluster + "escalate clusterroles.rbac.authorization.k8s.io"}},
+		"a binding":                 {event: made("rolebindings", 201), used: []string{cluster + "bind roles.rbac.authorization.k8s.io"}},
+		"a binding for the cluster": {event: made("clusterrolebindings", 201), used: []string{cluster + "bind clusterroles.rbac.authorization.k8s.io"}},
+		"a role that is there":      {event: made("roles", 409)},
 		"somebody else":             {event: with(event(ours, "list", namespaces), func(e *auditv1.Event) { e.User.Username = "system:admin" })},
 		"as somebody else":          {event: with(event(ours, "list", namespaces), func(e *auditv1.Event) { e.ImpersonatedUser = &authenticationv1.UserInfo{Username: "x"} })},
 		"forbidden":                 {event: with(event("", "list", namespaces), func(e *auditv1.Event) { e.Annotations["authorization.k8s.io/decision"] = "forbid" }), refused: []string{"list /somewhere"}},
