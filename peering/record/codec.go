@@ -51,13 +51,15 @@ func (a *Authority) secrets() []*Secret {
 	return all
 }
 
+func (k *GrantKey) secrets() []*Secret { return []*Secret{&k.Key} }
+
 type document struct {
 	Record  json.RawMessage `json:"record"`
 	Secrets [][]byte        `json:"secrets,omitempty"`
 }
 
-// Encode writes a record with its private keys: *Peer, *Authority, *Identity or
-// *Tombstone. What it returns is to be encrypted.
+// Encode writes a record with its private keys: *Peer, *Authority, *Identity,
+// *Tombstone, *Grant or *GrantKey. What it returns is to be encrypted.
 func Encode(record any) ([]byte, error) {
 	data, err := json.Marshal(record)
 	if err != nil {

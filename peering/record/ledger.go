@@ -49,12 +49,18 @@ type Reader interface {
 	Authority() *Authority
 	// Identity returns who this cluster was when it first peered, or nil.
 	Identity() *Identity
+	// Grants returns what a ClusterPeer is granted, by its UID, in order of capabilities.
+	Grants(peerUID string) []*Grant
+	// AllGrants returns what all are granted, in no order.
+	AllGrants() []*Grant
+	// GrantKey returns the key of the proofs of granted objects, or nil.
+	GrantKey() *GrantKey
 	// Changed returns a channel that is closed when the record of a ClusterPeer, or the
 	// peering CA, next changes. Take it before reading what it is about.
 	Changed(uid string) <-chan struct{}
 	// Subscribe has changed called, quickly and not to block, with the UID of each
-	// record of a ClusterPeer that changes, and with an empty one when something else
-	// does. It returns how to end that.
+	// record of a ClusterPeer, or of a grant to one, that changes, and with an empty one
+	// when something else does. It returns how to end that.
 	Subscribe(changed func(uid string)) (cancel func())
 }
 
@@ -95,6 +101,14 @@ type Tx interface {
 
 	Identity() (*Identity, error)
 	PutIdentity(identity *Identity) error
+
+	// Grant returns what a capability grants a ClusterPeer, or nil.
+	Grant(peerUID, capability string) (*Grant, error)
+	// PutGrant writes a grant. One without objects is deleted.
+	PutGrant(grant *Grant) error
+
+	GrantKey() (*GrantKey, error)
+	PutGrantKey(key *GrantKey) error
 
 	// Epoch returns a number that only grows, also when the store is restored.
 	Epoch() (uint64, error)

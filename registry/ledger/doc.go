@@ -23,8 +23,10 @@ limitations under the License.
 //	tokens/TOKENID     the UID of the peer whose invite has that token
 //	clusters/UUID      the UID of the peer that holds that cluster
 //	tombstones/HASH    a record.Tombstone
+//	grants/UID:NAME    the record.Grant of a PeeringCapability to a ClusterPeer
 //	authority          the record.Authority
 //	identity           the record.Identity
+//	grantkey           the record.GrantKey
 //	epoch              the number of the last change that a copy must not undo
 //
 // Every value is encrypted, bound to its key (R17). A change is one transaction; what is

@@ -30,14 +30,16 @@ func Resource() schema.GroupResource {
 	return schema.GroupResource{Group: peering.GroupName, Resource: "ledger"}
 }
 
-// Kinds of keys. Of the last three there is one each, of the others one for each ID.
+// Kinds of keys. Of the last four there is one each, of the others one for each ID.
 const (
 	kindPeer      = "peers"
 	kindToken     = "tokens"
 	kindCluster   = "clusters"
 	kindTombstone = "tombstones"
+	kindGrant     = "grants"
 	kindAuthority = "authority"
 	kindIdentity  = "identity"
+	kindGrantKey  = "grantkey"
 	kindEpoch     = "epoch"
 )
 

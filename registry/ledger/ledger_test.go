@@ -102,6 +102,8 @@ func TestR17Encrypted(t *testing.T) {
 			tx.PutAuthority(&record.Authority{Current: record.CA{Key: record.NewSecret([]byte(canary))}}),
 			tx.PutIdentity(&record.Identity{ClusterUUID: canary}),
 			tx.PutTombstone(&record.Tombstone{Key: record.Digest{1}, ClusterUUID: canary}),
+			tx.PutGrant(&record.Grant{PeerUID: "uid-1", Capability: "logs", Objects: []record.GrantedObject{{Name: canary}}}),
+			tx.PutGrantKey(&record.GrantKey{Key: record.NewSecret([]byte(canary))}),
 		} {
 			if err != nil {
 				return err
@@ -110,10 +112,10 @@ func TestR17Encrypted(t *testing.T) {
 		return nil
 	}))
 	dump := e.dump(t)
-	for _, key := range []string{"peers/uid-1", "tokens/token-1", "clusters/cluster-1", "tombstones/" + record.Digest{1}.String(), "authority", "identity", "epoch"} {
+	for _, key := range []string{"peers/uid-1", "tokens/token-1", "clusters/cluster-1", "tombstones/" + record.Digest{1}.String(), "grants/uid-1:logs", "grantkey", "authority", "identity", "epoch"} {
 		assert.Contains(t, dump, e.key(key))
 	}
-	assert.Len(t, dump, 7)
+	assert.Len(t, dump, 9)
 	for key, data := range dump {
 		assert.True(t, strings.HasPrefix(data, "k8s:enc:"), key)
 		for _, secret := range []string{canary, hash.String(), string(hash[:]), "Q0FOQVJZLWM4ZD", "uid-1", "record"} {
@@ -181,6 +183,20 @@ func TestR17WhatCannotBeDecrypted(t *testing.T) {
 			assert.ErrorIs(t, err, errDamaged, "an index that leads nowhere is no answer")
 		})
 	}
+}
+
+// R17: nor is a grant that of another key.
+func TestR17AGrantOfAnotherKey(t *testing.T) {
+	e := newEnvironment(t)
+	l := e.replica(t)
+	key := e.key("grants/u:logs")
+	plain, err := record.Encode(&record.Grant{PeerUID: "u", Capability: "backup", Objects: []record.GrantedObject{{Name: "n"}}})
+	require.NoError(t, err)
+	sealed, err := l.sealer.seal(t.Context(), key, plain)
+	require.NoError(t, err)
+	_, err = e.client(t).Put(t.Context(), key, sealed)
+	require.NoError(t, err)
+	require.ErrorIs(t, l.Update(t.Context(), func(tx record.Tx) error { _, err := tx.Grant("u", "logs"); return err }), errDamaged)
 }
 
 // R17: nor does an index lead to a record that does not bear it out.

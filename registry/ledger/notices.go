@@ -19,22 +19,27 @@ package ledger
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 )
 
 // changes are what readers are to be told of.
 type changes struct {
-	// uids are those of the records that changed.
-	uids map[string]bool
+	// uids are those of the records that changed, granted those of the ClusterPeers of
+	// whom a grant did. Who waits for a record does not care about grants.
+	uids, granted map[string]bool
 	// others says that something else did, authority that it was the peering CA.
 	others, authority bool
 }
 
-func newChanges() changes { return changes{uids: map[string]bool{}} }
+func newChanges() changes {
+	return changes{uids: map[string]bool{}, granted: map[string]bool{}}
+}
 
 // everything is what changes when it is no longer the same ledger.
 func everything(uids []string) changes {
-	all := changes{uids: map[string]bool{}, others: true, authority: true}
+	all := newChanges()
+	all.others, all.authority = true, true
 	for _, uid := range uids {
 		all.uids[uid] = true
 	}
@@ -47,7 +52,10 @@ func (c *changes) add(kind, id string) {
 		c.uids[id] = true
 	case kindAuthority:
 		c.others, c.authority = true, true
-	case kindIdentity, kindTombstone:
+	case kindGrant:
+		uid, _, _ := strings.Cut(id, ":")
+		c.granted[uid] = true
+	case kindIdentity, kindTombstone, kindGrantKey:
 		c.others = true
 	}
 }
@@ -93,6 +101,11 @@ func (n *notices) tell(c changes) {
 	for _, changed := range n.take(c) {
 		for uid := range c.uids {
 			(*changed)(uid)
+		}
+		for uid := range c.granted {
+			if !c.uids[uid] {
+				(*changed)(uid)
+			}
 		}
 		if c.others {
 			(*changed)("")

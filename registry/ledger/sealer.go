@@ -67,6 +67,15 @@ func decodePeer(key, uid string, plain []byte) (*record.Peer, error) {
 	return peer, err
 }
 
+// decodeGrant also holds the grant against its key.
+func decodeGrant(key, id string, plain []byte) (*record.Grant, error) {
+	grant, err := decode[record.Grant](key, plain)
+	if err == nil && grant != nil && record.GrantID(grant.PeerUID, grant.Capability) != id {
+		return nil, fmt.Errorf("could not read %s: %w", key, errDamaged)
+	}
+	return grant, err
+}
+
 var errDamaged = errors.New("the ledger contradicts itself")
 
 func encodeEpoch(number uint64) []byte { return strconv.AppendUint(nil, number, 10) }

@@ -229,6 +229,30 @@ func (t *tx) Identity() (*record.Identity, error) {
 
 func (t *tx) PutIdentity(i *record.Identity) error { return t.putRecord(t.keys.one(kindIdentity), i) }
 
+func (t *tx) Grant(peerUID, capability string) (*record.Grant, error) {
+	id := record.GrantID(peerUID, capability)
+	key := t.keys.of(kindGrant, id)
+	plain, err := t.get(key)
+	if err != nil {
+		return nil, err
+	}
+	return decodeGrant(key, id, plain)
+}
+
+func (t *tx) PutGrant(grant *record.Grant) error {
+	key := t.keys.of(kindGrant, record.GrantID(grant.PeerUID, grant.Capability))
+	if key != "" && len(grant.Objects) == 0 {
+		return t.delete(key)
+	}
+	return t.putRecord(key, grant)
+}
+
+func (t *tx) GrantKey() (*record.GrantKey, error) {
+	return read[record.GrantKey](t, t.keys.one(kindGrantKey))
+}
+
+func (t *tx) PutGrantKey(k *record.GrantKey) error { return t.putRecord(t.keys.one(kindGrantKey), k) }
+
 func (t *tx) Epoch() (uint64, error) {
 	key := t.keys.one(kindEpoch)
 	plain, err := t.get(key)

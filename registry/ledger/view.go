@@ -32,8 +32,10 @@ type content struct {
 	// clusters are the UIDs of the records that hold them.
 	clusters   map[string]string
 	tombstones map[record.Digest]*record.Tombstone
+	grants     grants
 	authority  *record.Authority
 	identity   *record.Identity
+	grantKey   *record.GrantKey
 	// epoch is the one in the store.
 	epoch uint64
 	// revisions are those of all of the above, by key.
@@ -45,6 +47,7 @@ func newContent() *content {
 		peers:      map[string]*record.Peer{},
 		clusters:   map[string]string{},
 		tombstones: map[record.Digest]*record.Tombstone{},
+		grants:     grants{},
 		revisions:  map[string]int64{},
 	}
 }
@@ -68,10 +71,17 @@ func (c *content) set(key, kind, id string, plain []byte) (err error) {
 		} else if err == nil {
 			delete(c.tombstones, hash)
 		}
+	case kindGrant:
+		var grant *record.Grant
+		if grant, err = decodeGrant(key, id, plain); err == nil {
+			c.grants.set(id, grant)
+		}
 	case kindAuthority:
 		c.authority, err = decode[record.Authority](key, plain)
 	case kindIdentity:
 		c.identity, err = decode[record.Identity](key, plain)
+	case kindGrantKey:
+		c.grantKey, err = decode[record.GrantKey](key, plain)
 	case kindEpoch:
 		c.epoch, err = decodeEpoch(key, plain)
 	}

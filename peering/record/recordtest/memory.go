@@ -135,6 +135,36 @@ func (m *Memory) Identity() *record.Identity {
 	return identity
 }
 
+// Grants implements record.Reader.
+func (m *Memory) Grants(peerUID string) []*record.Grant {
+	return m.grants(func(g *record.Grant) bool { return g.PeerUID == peerUID })
+}
+
+// AllGrants implements record.Reader.
+func (m *Memory) AllGrants() []*record.Grant {
+	return m.grants(func(*record.Grant) bool { return true })
+}
+
+func (m *Memory) grants(wanted func(*record.Grant) bool) []*record.Grant {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var all []*record.Grant
+	for _, id := range slices.Sorted(maps.Keys(m.content.grants)) {
+		if grant, err := decode[record.Grant](m.content.grants[id]); err == nil && wanted(grant) {
+			all = append(all, grant)
+		}
+	}
+	return all
+}
+
+// GrantKey implements record.Reader.
+func (m *Memory) GrantKey() *record.GrantKey {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	key, _ := decode[record.GrantKey](m.content.grantKey)
+	return key
+}
+
 // Changed implements record.Reader.
 func (m *Memory) Changed(uid string) <-chan struct{} {
 	m.mu.Lock()
@@ -182,14 +212,14 @@ func (m *Memory) Update(ctx context.Context, change func(record.Tx) error) error
 func (m *Memory) begin() *tx {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return &tx{content: m.content.copy(), touched: map[string]bool{}}
+	return &tx{content: m.content.copy(), touched: map[string]bool{}, peers: map[string]bool{}}
 }
 
 func (m *Memory) commit(t *tx) {
 	m.mu.Lock()
 	m.content = t.content
 	for uid, waiting := range m.waiting {
-		if t.touched[uid] || t.authority {
+		if t.peers[uid] || t.authority {
 			close(waiting)
 			delete(m.waiting, uid)
 		}
@@ -207,17 +237,19 @@ func (m *Memory) commit(t *tx) {
 type content struct {
 	peers               map[string][]byte
 	tombstones          map[record.Digest][]byte
+	grants              map[string][]byte // by record.GrantID
 	authority, identity []byte
+	grantKey            []byte
 	epoch               uint64
 }
 
 func newContent() content {
-	return content{peers: map[string][]byte{}, tombstones: map[record.Digest][]byte{}}
+	return content{peers: map[string][]byte{}, tombstones: map[record.Digest][]byte{}, grants: map[string][]byte{}}
 }
 
 // copy shares the encoded records, which are never changed in place.
 func (c content) copy() content {
-	c.peers, c.tombstones = maps.Clone(c.peers), maps.Clone(c.tombstones)
+	c.peers, c.tombstones, c.grants = maps.Clone(c.peers), maps.Clone(c.tombstones), maps.Clone(c.grants)
 	return c
 }
 

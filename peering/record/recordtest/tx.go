@@ -17,6 +17,7 @@ limitations under the License.
 package recordtest
 
 import (
+	"bytes"
 	"errors"
 
 	"entente.dev/entente/peering/record"
@@ -25,9 +26,11 @@ import (
 // tx changes a copy of the content.
 type tx struct {
 	content content
-	// touched are the UIDs of records that were written, and an empty one if something
-	// else was.
+	// touched are the UIDs of ClusterPeers whose records or grants were written, and an
+	// empty one if something else was.
 	touched map[string]bool
+	// peers are the UIDs of records that were written.
+	peers map[string]bool
 	// authority says that the peering CA was written.
 	authority bool
 }
@@ -68,14 +71,14 @@ func (t *tx) PutPeer(peer *record.Peer) error {
 		return err
 	}
 	t.content.peers[peer.UID] = data
-	t.touched[peer.UID] = true
+	t.touched[peer.UID], t.peers[peer.UID] = true, true
 	return nil
 }
 
 func (t *tx) DeletePeer(uid string) error {
 	if t.content.peers[uid] != nil {
 		delete(t.content.peers, uid)
-		t.touched[uid] = true
+		t.touched[uid], t.peers[uid] = true, true
 	}
 	return nil
 }
@@ -130,6 +133,44 @@ func (t *tx) Identity() (*record.Identity, error) {
 func (t *tx) PutIdentity(identity *record.Identity) (err error) {
 	t.touched[""] = true
 	t.content.identity, err = record.Encode(identity)
+	return err
+}
+
+func (t *tx) Grant(peerUID, capability string) (*record.Grant, error) {
+	return decode[record.Grant](t.content.grants[record.GrantID(peerUID, capability)])
+}
+
+func (t *tx) PutGrant(grant *record.Grant) error {
+	id := record.GrantID(grant.PeerUID, grant.Capability)
+	if !record.ValidID(id) {
+		return errID
+	}
+	data, err := record.Encode(grant)
+	if err != nil {
+		return err
+	}
+	if len(grant.Objects) == 0 {
+		data = nil
+	}
+	if bytes.Equal(data, t.content.grants[id]) {
+		return nil
+	}
+	t.touched[grant.PeerUID] = true
+	if data == nil {
+		delete(t.content.grants, id)
+		return nil
+	}
+	t.content.grants[id] = data
+	return nil
+}
+
+func (t *tx) GrantKey() (*record.GrantKey, error) {
+	return decode[record.GrantKey](t.content.grantKey)
+}
+
+func (t *tx) PutGrantKey(key *record.GrantKey) (err error) {
+	t.touched[""] = true
+	t.content.grantKey, err = record.Encode(key)
 	return err
 }
 
