@@ -79,6 +79,7 @@ func genericConfig(ctx context.Context, config CompletedConfig, etcdOptions *gen
 	}
 	generic.BuildHandlerChainFunc = func(apiHandler http.Handler, c *genericapiserver.Config) http.Handler {
 		groups := sets.New(peering.GroupName)
+		apiHandler = passOverProtobuf(apiHandler, groups)
 		return genericapiserver.DefaultBuildHandlerChain(sensitive.WithApplyBodyCheck(apiHandler, groups, c.MaxRequestBodyBytes, c.Serializer), c)
 	}
 	return generic, sight, nil
