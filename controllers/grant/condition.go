@@ -1,0 +1,211 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package grant
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	peeringv1alpha1ac "entente.dev/entente/apis/generated/applyconfiguration/peering/v1alpha1"
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/controllers/access"
+	"entente.dev/entente/peering/record"
+)
+
+const (
+	// ConditionGrantsApplied says whether the peer has in the host cluster what it is
+	// granted, and nothing else.
+	ConditionGrantsApplied = "GrantsApplied"
+
+	// ReasonApplied: it has.
+	ReasonApplied = "Applied"
+	// ReasonForeignObject: objects of others stand where ours are to be. It is also the
+	// reason of the Event about that.
+	ReasonForeignObject = "ForeignObject"
+	// ReasonApplyFailed: objects cannot be made or deleted. It is tried again.
+	ReasonApplyFailed = "ApplyFailed"
+
+	// eventAction is what the controller was doing when it recorded an Event.
+	eventAction = "Reconcile"
+	// named is how many objects a message names.
+	named = 3
+)
+
+// conclude returns what a ClusterPeer is to say of what its peer is granted, but for the
+// time. What fails is said first: it may be why the rest is as it is.
+func conclude(grants []*record.Grant, foreign sets.Set[ref], worst trouble) metav1.Condition {
+	condition := metav1.Condition{Type: ConditionGrantsApplied, Status: metav1.ConditionFalse}
+	switch {
+	case worst > 0:
+		condition.Reason, condition.Message = ReasonApplyFailed, worst.message()
+	case len(foreign) > 0:
+		condition.Reason, condition.Message = ReasonForeignObject, foreignMessage(foreign)
+	default:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonApplied, appliedMessage(grants)
+	}
+	return condition
+}
+
+// appliedMessage counts what there is.
+func appliedMessage(grants []*record.Grant) string {
+	objects, capabilities, namespaces := 0, 0, sets.New[string]()
+	for _, grant := range grants {
+		before := objects
+		for _, object := range grant.Objects {
+			if object.UID != "" {
+				objects++
+			}
+		}
+		if objects > before {
+			capabilities++
+		}
+		namespaces.Insert(grant.Namespaces()...)
+	}
+	if objects == 0 {
+		return "Nothing is granted."
+	}
+	return fmt.Sprintf("%s in %s for %s.", count(objects, "object", "objects"), count(len(namespaces), "namespace", "namespaces"), count(capabilities, "capability", "capabilities"))
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// foreignMessage names some of the objects.
+func foreignMessage(foreign sets.Set[ref]) string {
+	all := slices.SortedFunc(maps.Keys(foreign), compareRefs)
+	var names []string
+	for _, r := range all[:min(len(all), named)] {
+		names = append(names, r.String())
+	}
+	text := strings.Join(names, ", ")
+	if more := len(all) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return "Objects that are not Entente's stand where it is to make its own, and nothing is granted by those until they are gone: " + text + "."
+}
+
+func compareRefs(a, b ref) int {
+	return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name))
+}
+
+// said is what was written last, by the name of the ClusterPeer, so that the same is
+// written again if our own write has not been seen yet.
+type said struct {
+	lock sync.Mutex
+	last map[string]saying
+}
+
+type saying struct {
+	uid types.UID
+	metav1.Condition
+}
+
+// since returns a condition with the time at which its status became what it is (K2).
+func (s *said) since(peer *peeringv1alpha1.ClusterPeer, condition metav1.Condition, now time.Time) metav1.Condition {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	condition.ObservedGeneration = peer.Generation
+	condition.LastTransitionTime = metav1.NewTime(now).Rfc3339Copy()
+	before := meta.FindStatusCondition(peer.Status.Conditions, ConditionGrantsApplied)
+	if mine := s.last[peer.Name]; mine.uid == peer.UID && (before == nil || before.LastTransitionTime.Before(&mine.LastTransitionTime)) {
+		before = &mine.Condition
+	}
+	if before != nil && before.Status == condition.Status {
+		condition.LastTransitionTime = before.LastTransitionTime
+	}
+	return condition
+}
+
+func (s *said) says(peer *peeringv1alpha1.ClusterPeer, condition metav1.Condition) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.last == nil {
+		s.last = map[string]saying{}
+	}
+	s.last[peer.Name] = saying{peer.UID, condition}
+}
+
+// forgets a ClusterPeer that is gone.
+func (s *said) forgets(name string) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	delete(s.last, name)
+}
+
+// say writes how it went into the status of the ClusterPeer, once it is paired.
+func (c *Controller) say(ctx context.Context, peer *peeringv1alpha1.ClusterPeer, plan *access.Plan, p *progress, foreign sets.Set[ref]) error {
+	grants := c.ledger.Grants(string(peer.UID))
+	before := meta.FindStatusCondition(peer.Status.Conditions, ConditionGrantsApplied)
+	if plan.ClusterUUID == "" && len(grants) == 0 && before == nil {
+		return nil
+	}
+	condition := c.said.since(peer, conclude(grants, foreign, p.worst), c.clock.Now())
+	if before != nil && equality.Semantic.DeepEqual(*before, condition) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	status := peeringv1alpha1ac.ClusterPeerStatus().WithConditions(metav1ac.Condition().
+		WithType(condition.Type).
+		WithStatus(condition.Status).
+		WithReason(condition.Reason).
+		WithMessage(condition.Message).
+		WithObservedGeneration(condition.ObservedGeneration).
+		WithLastTransitionTime(condition.LastTransitionTime))
+	// With the UID, so that a write for a deleted object never reaches another one that
+	// was given its name.
+	apply := peeringv1alpha1ac.ClusterPeer(peer.Name).WithUID(peer.UID).WithStatus(status)
+	_, err := c.client.PeeringV1alpha1().ClusterPeers().ApplyStatus(ctx, apply, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+	if apierrors.IsNotFound(err) {
+		return nil // deleted meanwhile
+	}
+	if err != nil {
+		return fmt.Errorf("could not write the status: %w", err)
+	}
+	c.said.says(peer, condition)
+	return nil
+}
+
+// announce records an Event about objects that were found to be foreign.
+func (c *Controller) announce(peer *peeringv1alpha1.ClusterPeer, foreign sets.Set[ref]) {
+	if len(foreign) == 0 {
+		return
+	}
+	regarding := &corev1.ObjectReference{
+		APIVersion: peeringv1alpha1.SchemeGroupVersion.String(), Kind: "ClusterPeer", Name: peer.Name, UID: peer.UID,
+	}
+	c.recorder.Eventf(regarding, nil, corev1.EventTypeWarning, ReasonForeignObject, eventAction, "%s", foreignMessage(foreign))
+}

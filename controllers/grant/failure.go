@@ -1,0 +1,172 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package grant
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+var (
+	// errHeld means that an object was deleted and is still there.
+	errHeld = errors.New("the object is held by a finalizer")
+	// errContested means that an object cannot be made because there is one, which cannot
+	// be read or deleted because there is none, and so on.
+	errContested = errors.New("somebody else makes and deletes the object")
+)
+
+// trouble is what keeps objects from being made or deleted; of several the highest counts.
+type trouble int
+
+const (
+	other trouble = iota + 1
+	held
+	forbidden
+	unrecorded
+	timedOut
+	unavailable
+)
+
+// message is a closed set of sentences: nothing of an answer is in it (R15).
+func (t trouble) message() string {
+	switch t {
+	case held:
+		return "Objects that are to go are held by finalizers."
+	case forbidden:
+		return "The host cluster does not let Entente write some of the objects: it lacks the right, or an admission policy refuses them."
+	case unrecorded:
+		return "What is granted cannot be recorded in the ledger."
+	case timedOut:
+		return "The host cluster does not answer in time."
+	case unavailable:
+		return "The host cluster cannot be reached, or is overloaded."
+	default:
+		return "The host cluster refuses some of the objects."
+	}
+}
+
+// troubleOf tells what an answer of the host cluster means.
+func troubleOf(err error) trouble {
+	switch {
+	case errors.Is(err, errHeld):
+		return held
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsInvalid(err):
+		return forbidden
+	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), errors.Is(err, context.DeadlineExceeded), utilnet.IsTimeout(err):
+		return timedOut
+	case apierrors.IsServiceUnavailable(err), apierrors.IsTooManyRequests(err), apierrors.IsInternalError(err), isDisconnected(err):
+		return unavailable
+	default:
+		return other
+	}
+}
+
+// isDisconnected tells whether there was no answer at all.
+func isDisconnected(err error) bool { return errors.As(err, new(*url.Error)) }
+
+// isNoNamespace tells whether an object could not be made because its namespace is going
+// or gone: nothing is to be in it, and it is not worth an error.
+func isNoNamespace(err error) bool {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return true
+	}
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Kind == "namespaces"
+}
+
+// progress is what has come of a round. It may be used by many at once.
+type progress struct {
+	// stop ends the round, when it makes no sense to go on.
+	stop context.CancelFunc
+
+	lock sync.Mutex
+	// worst and err are the trouble there was, and what it was first.
+	worst trouble
+	err   error
+	// failed are the capabilities of which something is still there that is to go.
+	failed map[string]bool
+	// foreign are those that were found to be foreign now.
+	foreign map[ref]bool
+	// skipped says that a namespace was going.
+	skipped bool
+	made    int
+	removed int
+}
+
+func newProgress(stop context.CancelFunc) *progress {
+	return &progress{stop: stop, failed: map[string]bool{}, foreign: map[ref]bool{}}
+}
+
+// fails notes a failure; one that all others would have too ends the round.
+func (p *progress) fails(is trouble, err error) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if p.err != nil && errors.Is(err, context.Canceled) {
+		return // because of the one before it
+	}
+	if p.err == nil {
+		p.err = err
+	}
+	p.worst = max(p.worst, is)
+	if is >= unrecorded {
+		p.stop()
+	}
+}
+
+// stays notes that something of a capability is still there that is to go.
+func (p *progress) stays(capability string) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.failed[capability] = true
+}
+
+// mayMake tells whether something of a capability may be made: nothing of it is left that
+// is to go.
+func (p *progress) mayMake(capability string) bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return !p.failed[capability] && p.worst < unrecorded
+}
+
+func (p *progress) finds(foreign ref) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.foreign[foreign] = true
+}
+
+func (p *progress) skips() {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.skipped = true
+}
+
+func (p *progress) count(made, removed int) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.made += made
+	p.removed += removed
+}

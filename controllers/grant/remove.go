@@ -1,0 +1,129 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package grant
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// parallel is how many requests are made at once for one ClusterPeer.
+const parallel = 16
+
+// remove deletes what is to go, bindings first, and strikes it off the ledger.
+func (c *Controller) remove(ctx context.Context, s *situation, removals []removal, p *progress) {
+	isRole := func(r removal) bool { return !r.isBinding() }
+	bindings := slices.DeleteFunc(slices.Clone(removals), isRole)
+	roles := slices.DeleteFunc(slices.Clone(removals), removal.isBinding)
+	for _, some := range [][]removal{bindings, roles} {
+		outcomes := make([]fate, len(some))
+		workqueue.ParallelizeUntil(ctx, parallel, len(some), func(i int) {
+			fell, err := c.removeOne(ctx, s, some[i])
+			if err != nil {
+				p.fails(troubleOf(err), fmt.Errorf("could not delete %s: %w", some[i].ref, err))
+			}
+			outcomes[i] = fell
+		})
+		c.strike(ctx, s, some, outcomes, p)
+	}
+}
+
+// fate is what came of a removal. It is also stays for one that was not tried.
+type fate int
+
+const (
+	stays fate = iota
+	gone
+	// displaced: it is gone, and another one is there under its name.
+	displaced
+)
+
+// removeOne deletes one object, which may be gone.
+func (c *Controller) removeOne(ctx context.Context, s *situation, r removal) (fate, error) {
+	api, err := clientFor(c.host, r.ref)
+	if err != nil {
+		return stays, err
+	}
+	uid := r.uid
+	if uid == "" {
+		live, err := api.get(ctx, r.name)
+		switch {
+		case apierrors.IsNotFound(err):
+			return gone, nil
+		case err != nil:
+			return stays, err
+		case !isProven(live, r.ref, s.owner.uid, s.key):
+			return displaced, nil
+		}
+		uid = string(live.GetUID())
+	}
+	refused := api.remove(ctx, r.name, uid)
+	switch {
+	case apierrors.IsNotFound(refused), refused == nil && !r.held:
+		c.view.removes(r.ref, uid)
+		return gone, nil
+	case refused != nil && !apierrors.IsConflict(refused):
+		return stays, refused
+	}
+	// Another one may be there, with another UID. Or this one still is: a deletion may have
+	// to wait for others, and what is bound counts until it is over.
+	live, err := api.get(ctx, r.name)
+	switch {
+	case err != nil && !apierrors.IsNotFound(err):
+		return stays, err
+	case err == nil && string(live.GetUID()) == uid && refused == nil:
+		return stays, errHeld
+	case err == nil && string(live.GetUID()) == uid:
+		return stays, refused
+	}
+	c.view.removes(r.ref, uid)
+	if err == nil {
+		return displaced, nil
+	}
+	return gone, nil
+}
+
+// strike takes what is gone off the ledger, and lists what has another object in its place
+// as foreign, if it is still to be.
+func (c *Controller) strike(ctx context.Context, s *situation, removals []removal, outcomes []fate, p *progress) {
+	changed, removed := changes{}, 0
+	for i, r := range removals {
+		if outcomes[i] != stays {
+			removed++
+		}
+		switch {
+		case r.listed == nil:
+			// An orphan is in nobody's way.
+		case outcomes[i] == stays:
+			p.stays(r.listed.capability)
+		case outcomes[i] == displaced && r.wanted:
+			change := changed.of(s.owner, r.listed.capability)
+			change.Displace = append(change.Displace, r.listed.GrantedObject)
+			p.finds(r.ref)
+		default:
+			change := changed.of(s.owner, r.listed.capability)
+			change.Drop = append(change.Drop, r.listed.GrantedObject)
+			delete(s.listed, r.ref)
+		}
+	}
+	p.count(0, removed)
+	c.note(ctx, changed, p)
+}
