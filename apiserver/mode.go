@@ -33,6 +33,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"entente.dev/entente/apiserver/encryption"
+	"entente.dev/entente/controllers"
 	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/registry/ledger"
 )
@@ -68,6 +69,8 @@ type mode interface {
 	// issuer reads who issues the tokens of this cluster's ServiceAccounts, as often as it
 	// is asked; nil: nobody.
 	issuer(ctx context.Context) (*protocol.Issuer, error)
+	// cluster is the host cluster as the controllers reach it; nil without one.
+	cluster() *controllers.Host
 	// lead calls work whenever this server is the one of its replicas to run the
 	// controllers, until ctx ends. The context of work ends when it no longer is.
 	lead(ctx context.Context, work func(context.Context)) error

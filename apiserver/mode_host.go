@@ -41,6 +41,7 @@ import (
 	"entente.dev/entente/apiserver/epoch"
 	"entente.dev/entente/apiserver/host"
 	"entente.dev/entente/apiserver/servingcert"
+	"entente.dev/entente/controllers"
 	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/registry/ledger"
 )
@@ -194,6 +195,12 @@ func (m *hostMode) issuer(ctx context.Context) (*protocol.Issuer, error) {
 		return nil, err
 	}
 	return &protocol.Issuer{URL: url, JWKS: jwks}, nil
+}
+
+func (m *hostMode) cluster() *controllers.Host {
+	return &controllers.Host{
+		Client: m.host.Client, Bulk: m.host.Bulk, Dynamic: m.host.Dynamic, Discovery: m.host.Discovery, Namespace: m.host.Namespace,
+	}
 }
 
 func (m *hostMode) lead(ctx context.Context, work func(context.Context)) error {

@@ -33,6 +33,7 @@ import (
 	"entente.dev/entente/apiserver/epoch"
 	"entente.dev/entente/apiserver/standalone"
 	"entente.dev/entente/apiserver/standalone/reviews"
+	"entente.dev/entente/controllers"
 	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/registry/ledger"
 )
@@ -114,6 +115,9 @@ func (m *standaloneMode) events() events.EventSink { return nil }
 
 // issuer knows of nobody: there are no ServiceAccounts.
 func (m *standaloneMode) issuer(context.Context) (*protocol.Issuer, error) { return nil, nil }
+
+// cluster is none: there are no namespaces, and nobody to grant anything.
+func (m *standaloneMode) cluster() *controllers.Host { return nil }
 
 // lead is all that there is: the data folder belongs to one process.
 func (m *standaloneMode) lead(ctx context.Context, work func(context.Context)) error {

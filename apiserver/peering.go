@@ -50,6 +50,9 @@ type PeeringConfig struct {
 	DenyEgress []netip.Prefix
 	// ClusterAlias is the name that this cluster gives itself. It may be empty.
 	ClusterAlias string
+	// ProjectLabel is the key of the label that says of a namespace to which project it
+	// belongs (G4).
+	ProjectLabel string
 	// ClusterUUID is the identity of this cluster; empty: what its host cluster, or the
 	// data folder, says.
 	ClusterUUID string

@@ -56,6 +56,7 @@ type peers struct {
 	config  PeeringConfig
 	self    exchange.Self
 	issuer  func(context.Context) (*protocol.Issuer, error)
+	host    *controllers.Host // nil: there is none
 	store   *clientv3.Client
 	ledger  *ledger.Ledger
 	dialer  *client.Dialer
@@ -76,6 +77,7 @@ func newPeers(ctx context.Context, config CompletedConfig, storage storagebacken
 		config:   config.Peering,
 		self:     exchange.Self{ClusterUUID: mode.clusterUUID(), Endpoints: config.Peering.Endpoints},
 		issuer:   mode.issuer,
+		host:     mode.cluster(),
 		clock:    config.Peering.Clock,
 		listener: listener,
 		specs:    &specs{},
@@ -224,6 +226,8 @@ func (p *peers) controllers(clients versioned.Interface) (*controllers.Catalog, 
 		Self:           p.self,
 		Specs:          p.specs.of,
 		Issuer:         p.issuer,
+		Host:           p.host,
+		ProjectLabel:   p.config.ProjectLabel,
 		PeeringVersion: version.Get().GitVersion,
 		Alias:          p.config.ClusterAlias,
 	}

@@ -18,7 +18,6 @@ package controllers
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,11 +29,7 @@ import (
 
 	"entente.dev/entente/apis/generated/clientset/versioned"
 	"entente.dev/entente/apis/generated/informers/externalversions"
-	"entente.dev/entente/controllers/clusterpeer"
-	"entente.dev/entente/controllers/offer"
-	"entente.dev/entente/controllers/peeringca"
 	"entente.dev/entente/controllers/peersync"
-	"entente.dev/entente/controllers/selfcheck"
 	"entente.dev/entente/peering/client"
 	"entente.dev/entente/peering/exchange"
 	"entente.dev/entente/peering/protocol"
@@ -63,6 +58,12 @@ type Config struct {
 	Contacts peersync.Contacts
 	// Issuer reads the issuer of this cluster's ServiceAccount tokens. Optional.
 	Issuer func(ctx context.Context) (*protocol.Issuer, error)
+	// Host is the host cluster. Without one there are no projects, no capability is valid,
+	// and nothing is granted.
+	Host *Host
+	// ProjectLabel is the key of the label that says of a namespace to which project it
+	// belongs. Required with a host.
+	ProjectLabel string
 	// PeeringVersion is the version of this program, Alias the name that this cluster
 	// gives itself; either may be empty.
 	PeeringVersion, Alias string
@@ -72,7 +73,7 @@ type Config struct {
 // and stopped once.
 type Catalog struct {
 	clock       clock.WithTicker
-	factory     externalversions.SharedInformerFactory
+	factories   []informerFactory
 	controllers []controller
 
 	lock    sync.Mutex
@@ -82,77 +83,17 @@ type Catalog struct {
 	ended   chan struct{}       // closed when the controllers and informers have ended
 }
 
+// informerFactory makes informers, starts and stops them.
+type informerFactory interface {
+	StartWithContext(ctx context.Context)
+	Shutdown()
+}
+
 // controller is one entry of the catalog. run returns when the context ends; if
 // it returns or panics earlier, it is run again.
 type controller struct {
 	name string
 	run  func(context.Context) error
-}
-
-// list is every controller there is.
-func list(config Config, factory externalversions.SharedInformerFactory) ([]controller, error) {
-	informer := factory.Peering().V1alpha1().ClusterPeers()
-	clusterPeers, err := clusterpeer.New(clusterpeer.Config{
-		Client:      config.Client,
-		Informer:    informer,
-		Recorder:    config.Recorder,
-		Clock:       config.Clock,
-		Ledger:      config.Ledger,
-		Dialer:      clusterpeer.NewDialer(config.Dialer),
-		Self:        config.Self,
-		TokenRandom: rand.Reader,
-	})
-	if err != nil {
-		return nil, err
-	}
-	peerSync, err := peersync.New(peersync.Config{
-		Ledger:   config.Ledger,
-		Connect:  peersync.Dialing(config.Dialer),
-		Self:     config.Self,
-		Specs:    config.Specs,
-		Contacts: config.Contacts,
-		Clock:    config.Clock,
-	})
-	if err != nil {
-		return nil, err
-	}
-	peeringCA, err := peeringca.New(peeringca.Config{
-		Ledger:      config.Ledger,
-		ClusterUUID: config.Self.ClusterUUID,
-		Clock:       config.Clock,
-	})
-	if err != nil {
-		return nil, err
-	}
-	offers, err := offer.New(offer.Config{
-		Ledger:         config.Ledger,
-		Informer:       informer,
-		Issuer:         config.Issuer,
-		PeeringVersion: config.PeeringVersion,
-		Alias:          config.Alias,
-		Clock:          config.Clock,
-	})
-	if err != nil {
-		return nil, err
-	}
-	selfCheck, err := selfcheck.New(selfcheck.Config{
-		Client:    config.Client,
-		Informer:  informer,
-		Ledger:    config.Ledger,
-		Endpoints: config.Self.Endpoints,
-		Probe:     config.Dialer.Probe,
-		Clock:     config.Clock,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return []controller{
-		{name: peeringca.Name, run: peeringCA.Run},
-		{name: clusterpeer.Name, run: clusterPeers.Run},
-		{name: offer.Name, run: offers.Run},
-		{name: peersync.Name, run: peerSync.Run},
-		{name: selfcheck.Name, run: selfCheck.Run},
-	}, nil
 }
 
 // NewCatalog makes the controllers and starts nothing. It fails if the config
@@ -171,18 +112,17 @@ func NewCatalog(config Config) (*Catalog, error) {
 		config.Clock = clock.RealClock{}
 	}
 	// No resync: what the controllers want to see again they ask the queue for.
-	factory := externalversions.NewSharedInformerFactory(config.Client, 0)
-	controllers, err := list(config, factory)
-	if err != nil {
+	made := &making{config: config, factory: externalversions.NewSharedInformerFactory(config.Client, 0)}
+	if err := made.all(); err != nil {
 		return nil, fmt.Errorf("could not make the controllers: %w", err)
 	}
-	return newCatalog(config.Clock, factory, controllers), nil
+	return newCatalog(config.Clock, append(made.host.factories(), made.factory), made.controllers), nil
 }
 
-func newCatalog(clk clock.WithTicker, factory externalversions.SharedInformerFactory, controllers []controller) *Catalog {
+func newCatalog(clk clock.WithTicker, factories []informerFactory, controllers []controller) *Catalog {
 	return &Catalog{
 		clock:       clk,
-		factory:     factory,
+		factories:   factories,
 		controllers: controllers,
 		running:     map[string]struct{}{},
 		ended:       make(chan struct{}),
@@ -203,7 +143,9 @@ func (c *Catalog) Start(ctx context.Context) error {
 		return errors.New("could not start the controllers: they were started before")
 	}
 	ctx, c.cancel = context.WithCancel(ctx)
-	c.factory.StartWithContext(ctx)
+	for _, factory := range c.factories {
+		factory.StartWithContext(ctx)
+	}
 	var all sync.WaitGroup
 	for _, controller := range c.controllers {
 		c.running[controller.name] = struct{}{}
@@ -215,7 +157,9 @@ func (c *Catalog) Start(ctx context.Context) error {
 	go func() {
 		all.Wait()
 		// Waits for the informers, which end with ctx as well.
-		c.factory.Shutdown()
+		for _, factory := range c.factories {
+			factory.Shutdown()
+		}
 		close(c.ended)
 	}()
 	return nil

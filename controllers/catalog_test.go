@@ -30,6 +30,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	kubefake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -39,6 +42,7 @@ import (
 	"entente.dev/entente/apis/generated/informers/externalversions"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/controllers/clusterpeer"
+	"entente.dev/entente/controllers/projects"
 	"entente.dev/entente/peering/client"
 	"entente.dev/entente/peering/exchange"
 	"entente.dev/entente/peering/record"
@@ -77,14 +81,42 @@ func TestNewCatalogRefusesAnIncompleteConfig(t *testing.T) {
 		"no ledger":       func(c *Config) { c.Ledger = nil },
 		"no dialer":       func(c *Config) { c.Dialer = nil },
 		"knows the specs": func(c *Config) { c.Specs = nil },
-		"make controller clusterpeer: its config is not complete": func(c *Config) { c.Self.ClusterUUID = "" },
-		"make controller offer: its config is not complete":       func(c *Config) { c.PeeringVersion = "" },
+		"make controller peeringca: its config is not complete": func(c *Config) { c.Self.ClusterUUID = "" },
+		"make controller offer: its config is not complete":     func(c *Config) { c.PeeringVersion = "" },
+		"the host cluster is not complete":                      func(c *Config) { c.Host, c.ProjectLabel = &Host{}, "label" },
 	} {
 		lacking := whole
 		take(&lacking)
 		_, err := NewCatalog(lacking)
 		require.ErrorContains(t, err, what)
 	}
+}
+
+// Behind a host cluster there is more to do: what it has is followed, and access granted.
+func TestCatalogBehindAHost(t *testing.T) {
+	names := func(c *Catalog) (all []string) {
+		for _, controller := range c.controllers {
+			all = append(all, controller.name)
+		}
+		return all
+	}
+	config := configOf(t, fake.NewSimpleClientset(), recordtest.New())
+	alone, err := NewCatalog(config)
+	require.NoError(t, err)
+	client := kubefake.NewClientset()
+	config.ProjectLabel = projects.DefaultLabel
+	config.Host = &Host{
+		Client: client, Bulk: client, Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()),
+		Discovery: discovery.ToDiscoveryInterfaceWithContext(client.Discovery()), Namespace: "entente-system",
+	}
+	hosted, err := NewCatalog(config)
+	require.NoError(t, err)
+	assert.ElementsMatch(t, append(names(alone), "discovery", "projects", "grant"), names(hosted))
+	assert.Len(t, hosted.factories, len(alone.factories)+2)
+
+	config.ProjectLabel = ""
+	_, err = NewCatalog(config)
+	require.ErrorContains(t, err, "not complete")
 }
 
 // The whole catalog: what it starts works, and nothing is left after the stop.
@@ -143,7 +175,7 @@ func TestCatalogRunsEveryController(t *testing.T) {
 
 // catalogOf makes a catalog of the test's own controllers.
 func catalogOf(clk *clocktesting.FakeClock, controllers ...controller) *Catalog {
-	return newCatalog(clk, externalversions.NewSharedInformerFactory(fake.NewSimpleClientset(), 0), controllers)
+	return newCatalog(clk, []informerFactory{externalversions.NewSharedInformerFactory(fake.NewSimpleClientset(), 0)}, controllers)
 }
 
 func TestControllerThatEndsOrPanicsIsRunAgainAndTakesNoOtherDown(t *testing.T) {

@@ -107,7 +107,7 @@ func (h *Host) ask(ctx context.Context, groups []string) (facts, error) {
 		return facts{}, err
 	}
 	for _, version := range optionalVersions() {
-		list, err := h.discovery.ServerResourcesForGroupVersionWithContext(ctx, version.String())
+		list, err := h.Discovery.ServerResourcesForGroupVersionWithContext(ctx, version.String())
 		if apierrors.IsNotFound(err) {
 			continue
 		}

@@ -43,6 +43,14 @@ const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 // reviewTimeout limits one TokenReview or SubjectAccessReview.
 const reviewTimeout = 10 * time.Second
 
+// Limits of the client that makes many objects: a project of some hundred namespaces is
+// granted within seconds, and the host cluster is not flooded.
+const (
+	bulkTimeout = 10 * time.Second
+	bulkQPS     = 100
+	bulkBurst   = 200
+)
+
 // Config says which cluster is the host.
 type Config struct {
 	// Kubeconfig is the path of a kubeconfig file. Empty: the ServiceAccount of the
@@ -61,15 +69,18 @@ type Host struct {
 	Namespace string
 	// Client has no time-out, for informers.
 	Client kubernetes.Interface
+	// Bulk is for who makes many objects at a time. One request has a time-out.
+	Bulk kubernetes.Interface
+	// Discovery tells which kinds there are.
+	Discovery discovery.DiscoveryInterfaceWithContext
 	// Dynamic reaches kinds that are not known here.
 	Dynamic dynamic.Interface
 
 	// config reaches the cluster. It holds credentials.
-	config    *rest.Config
-	discovery discovery.DiscoveryInterfaceWithContext
-	metadata  metadata.Interface
-	urgent    kubernetes.Interface
-	clock     clock.WithTicker
+	config   *rest.Config
+	metadata metadata.Interface
+	urgent   kubernetes.Interface
+	clock    clock.WithTicker
 
 	facts facts // set by Await
 }
@@ -92,7 +103,7 @@ func New(config Config) (*Host, error) {
 	if h.Client, err = kubernetes.NewForConfig(restConfig); err != nil {
 		return nil, fmt.Errorf("could not make a client of the host cluster: %w", err)
 	}
-	h.discovery = discovery.ToDiscoveryInterfaceWithContext(h.Client.Discovery())
+	h.Discovery = discovery.ToDiscoveryInterfaceWithContext(h.Client.Discovery())
 	if h.Dynamic, err = dynamic.NewForConfig(restConfig); err != nil {
 		return nil, fmt.Errorf("could not make a client of the host cluster: %w", err)
 	}
@@ -105,6 +116,12 @@ func New(config Config) (*Host, error) {
 	urgent.Timeout = reviewTimeout
 	urgent.QPS = -1
 	if h.urgent, err = kubernetes.NewForConfig(urgent); err != nil {
+		return nil, fmt.Errorf("could not make a client of the host cluster: %w", err)
+	}
+	bulk := rest.CopyConfig(restConfig)
+	bulk.Timeout = bulkTimeout
+	bulk.QPS, bulk.Burst = bulkQPS, bulkBurst
+	if h.Bulk, err = kubernetes.NewForConfig(bulk); err != nil {
 		return nil, fmt.Errorf("could not make a client of the host cluster: %w", err)
 	}
 	return h, nil

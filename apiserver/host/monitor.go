@@ -124,7 +124,7 @@ func (m *Monitor) probe(ctx context.Context) error {
 }
 
 func (h *Host) serverVersion(ctx context.Context) (string, error) {
-	info, err := h.discovery.ServerVersionWithContext(ctx)
+	info, err := h.Discovery.ServerVersionWithContext(ctx)
 	if err != nil {
 		return "", fmt.Errorf("the host cluster does not answer: %w", err)
 	}

@@ -27,8 +27,10 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"entente.dev/entente/apiserver"
+	"entente.dev/entente/controllers/projects"
 	"entente.dev/entente/peering/connstring"
 )
 
@@ -49,12 +51,15 @@ type Peering struct {
 	ProxyURL                 ProxyURL
 	DenyEgressCIDRs          []string
 	ClusterAlias             string
+	ProjectLabel             string
 	ClusterUUID              string
 	AcceptRestoredStore      bool
 	AcceptChangedClusterUUID bool
 }
 
-func newPeering() Peering { return Peering{GatewayPort: DefaultGatewayPort} }
+func newPeering() Peering {
+	return Peering{GatewayPort: DefaultGatewayPort, ProjectLabel: projects.DefaultLabel}
+}
 
 func (p *Peering) addFlags(flags *pflag.FlagSet) {
 	flags.IPVar(&p.GatewayBindAddress, "gateway-bind-address", p.GatewayBindAddress,
@@ -71,6 +76,8 @@ func (p *Peering) addFlags(flags *pflag.FlagSet) {
 		"Networks in which no other cluster is dialled, whatever its name resolves to, for example those of this cluster's nodes, Pods and Services.")
 	flags.StringVar(&p.ClusterAlias, "cluster-alias", p.ClusterAlias,
 		fmt.Sprintf("Name of this cluster, as it shows in others. At most %d letters, digits and %s", maxAliasLength, aliasCharacters))
+	flags.StringVar(&p.ProjectLabel, "project-label", p.ProjectLabel,
+		"Key of the label by which a namespace belongs to a project; its value is the project's name. Projects of the same name in two clusters are paired.")
 	flags.StringVar(&p.ClusterUUID, "cluster-uuid", p.ClusterUUID,
 		"Identity of this cluster, a UUID in lower case. Default: what the host cluster says of itself (key cluster-uuid of the ConfigMap kube-system/d8-cluster-uuid, or else the UID of the namespace kube-system), or with --standalone one that the first start made.")
 	flags.BoolVar(&p.AcceptRestoredStore, "accept-restored-store", p.AcceptRestoredStore,
@@ -87,6 +94,7 @@ func (p *Peering) config(standalone bool) apiserver.PeeringConfig {
 		Endpoints:                slices.Clone(p.Endpoints),
 		AllowLocalEndpoints:      p.AllowLocalEndpoints || standalone,
 		ClusterAlias:             p.ClusterAlias,
+		ProjectLabel:             p.ProjectLabel,
 		ClusterUUID:              p.ClusterUUID,
 		AcceptRestoredStore:      p.AcceptRestoredStore,
 		AcceptChangedClusterUUID: p.AcceptChangedClusterUUID,
@@ -112,6 +120,9 @@ func (p *Peering) validate(standalone bool) (errs []error) {
 	}
 	if len(p.ClusterAlias) > maxAliasLength || strings.ContainsFunc(p.ClusterAlias, notOfAlias) {
 		errs = append(errs, fmt.Errorf("--cluster-alias: it may have at most %d letters, digits and %s", maxAliasLength, aliasCharacters))
+	}
+	for _, fault := range validation.IsQualifiedName(p.ProjectLabel) {
+		errs = append(errs, fmt.Errorf("--project-label: %q is not the key of a label: %s", p.ProjectLabel, fault))
 	}
 	if p.ClusterUUID != "" && !connstring.IsUUID(p.ClusterUUID) {
 		errs = append(errs, fmt.Errorf("--cluster-uuid: %q is not a UUID in lower case", p.ClusterUUID))

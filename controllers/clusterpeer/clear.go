@@ -35,7 +35,7 @@ import (
 // because he wrote it. A connection string of his would lead the other cluster to him
 // (S1). What belongs there in its place is written when the informer brings the object.
 func (c *Controller) clear(ctx context.Context, l *look, wanted *peeringv1alpha1.ClusterPeerStatus) error {
-	patch := leftovers(&l.peer.Status, wanted, l.gateway)
+	patch := leftovers(&l.peer.Status, wanted, l.facts)
 	if len(patch) == 0 {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (c *Controller) clear(ctx context.Context, l *look, wanted *peeringv1alpha1
 }
 
 // leftovers are the changes that take out of a status what should not be there.
-func leftovers(status, wanted *peeringv1alpha1.ClusterPeerStatus, gateway bool) jsonPatch {
+func leftovers(status, wanted *peeringv1alpha1.ClusterPeerStatus, f facts) jsonPatch {
 	var patch jsonPatch
 	remove := func(unwanted bool, path string) {
 		if unwanted {
@@ -72,16 +72,17 @@ func leftovers(status, wanted *peeringv1alpha1.ClusterPeerStatus, gateway bool) 
 	}
 	// From the end, so that the indices stay right.
 	for i, condition := range slices.Backward(status.Conditions) {
-		ours := slices.Contains(ownConditions(), condition.Type) || nobodys(condition.Type, gateway)
+		ours := slices.Contains(ownConditions(), condition.Type) || nobodys(condition.Type, f)
 		remove(ours && meta.FindStatusCondition(wanted.Conditions, condition.Type) == nil, "/status/conditions/"+strconv.Itoa(i))
 	}
 	remove(status.Offer != nil && !equality.Semantic.DeepEqual(status.Offer, wanted.Offer), "/status/offer")
 	remove(status.Peer != nil && !equality.Semantic.DeepEqual(status.Peer, wanted.Peer), "/status/peer")
 	// What no controller writes yet could only lead somebody astray.
 	remove(status.Access != nil, "/status/access")
-	remove(len(status.Grants) > 0, "/status/grants")
-	remove(len(status.EffectiveCapabilities) > 0, "/status/effectiveCapabilities")
-	remove(status.PairedProjectsCount != 0, "/status/pairedProjectsCount")
+	// What is left is written again when the informer brings the object.
+	remove(len(status.Grants) > 0 && !equality.Semantic.DeepEqual(status.Grants, wanted.Grants), "/status/grants")
+	remove(len(status.EffectiveCapabilities) > 0 && !equality.Semantic.DeepEqual(status.EffectiveCapabilities, wanted.EffectiveCapabilities), "/status/effectiveCapabilities")
+	remove(status.PairedProjectsCount != 0 && wanted.PairedProjectsCount == 0, "/status/pairedProjectsCount")
 	switch {
 	case status.Invite == nil:
 	case wanted.Invite == nil:
@@ -94,13 +95,15 @@ func leftovers(status, wanted *peeringv1alpha1.ClusterPeerStatus, gateway bool) 
 }
 
 // nobodys tells whether a condition of ours is written by nobody: by no controller that
-// there is, or, without a gateway, by nobody who looks at it.
-func nobodys(conditionType string, gateway bool) bool {
+// there is or, without a gateway or a host cluster, by nobody who looks at it.
+func nobodys(conditionType string, f facts) bool {
 	switch conditionType {
-	case "GrantsApplied", "TokenExchangeReady":
+	case "TokenExchangeReady":
 		return true
 	case "ClientCertEnforced", "ServerCertOurs":
-		return !gateway
+		return !f.gateway
+	case "GrantsApplied":
+		return !f.host
 	}
 	return false
 }

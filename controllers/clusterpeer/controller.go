@@ -18,6 +18,7 @@ package clusterpeer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -36,6 +37,7 @@ import (
 	informers "entente.dev/entente/apis/generated/informers/externalversions/peering/v1alpha1"
 	listers "entente.dev/entente/apis/generated/listers/peering/v1alpha1"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/controllers/access"
 	"entente.dev/entente/controllers/loop"
 	"entente.dev/entente/peering/exchange"
 	"entente.dev/entente/peering/record"
@@ -58,7 +60,13 @@ const (
 	staleFor = 5 * time.Second
 )
 
-// Config is what the controller needs from outside. All of it is required.
+// Plans says what is to be between this cluster and its peers.
+type Plans interface {
+	Plan(peer *peeringv1alpha1.ClusterPeer) (*access.Plan, error)
+	Subscribe(enqueue func(object cache.ObjectName)) (cancel func())
+}
+
+// Config is what the controller needs from outside. All of it but Host is required.
 type Config struct {
 	// Client reads connection strings and writes statuses.
 	Client versioned.Interface
@@ -70,17 +78,22 @@ type Config struct {
 	Clock clock.WithTicker
 	// Ledger holds what decides (S1); statuses are made of it.
 	Ledger record.Ledger
+	// Plans says which capabilities take effect and which projects are paired.
+	Plans Plans
 	// Dialer talks to other clusters.
 	Dialer Dialer
 	// Self is this cluster. Without endpoints it can join, and not invite.
 	Self exchange.Self
+	// Host says that there is a host cluster, in which access is granted. Another
+	// controller does that, and tells of it.
+	Host bool
 	// TokenRandom is what tokens are made of; outside tests, crypto/rand.Reader.
 	TokenRandom io.Reader
 }
 
 func (c Config) complete() bool {
 	return c.Client != nil && c.Informer != nil && c.Recorder != nil && c.Clock != nil &&
-		c.Ledger != nil && c.Dialer != nil && c.Self.ClusterUUID != "" && c.TokenRandom != nil
+		c.Ledger != nil && c.Plans != nil && c.Dialer != nil && c.Self.ClusterUUID != "" && c.TokenRandom != nil
 }
 
 // Controller issues and uses connection strings, ends peerings, and keeps the statuses
@@ -92,8 +105,10 @@ type Controller struct {
 	recorder  events.EventRecorder
 	clock     clock.WithTicker
 	ledger    record.Ledger
+	plans     Plans
 	dialer    Dialer
 	self      exchange.Self
+	host      bool
 	random    io.Reader
 	// jitter returns a random duration from 0 to less than limit.
 	jitter func(limit time.Duration) time.Duration
@@ -117,8 +132,10 @@ func New(config Config) (*Controller, error) {
 		recorder:  config.Recorder,
 		clock:     config.Clock,
 		ledger:    config.Ledger,
+		plans:     config.Plans,
 		dialer:    config.Dialer,
 		self:      config.Self,
+		host:      config.Host,
 		random:    config.TokenRandom,
 		jitter:    rand.N[time.Duration],
 		memory:    memory{peers: map[string]remembered{}},
@@ -143,7 +160,7 @@ func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 // subscribe has a ClusterPeer looked at when its record changes, and each that has a
 // record once at the start, whether it still exists or not.
 func (c *Controller) subscribe(enqueue func(cache.ObjectName)) (cancel func()) {
-	cancel = c.ledger.Subscribe(func(uid string) {
+	unsubscribe := c.ledger.Subscribe(func(uid string) {
 		if uid == "" {
 			c.rotated(enqueue)
 		} else if peer := c.ledger.Peer(uid); peer != nil {
@@ -153,7 +170,11 @@ func (c *Controller) subscribe(enqueue func(cache.ObjectName)) (cancel func()) {
 	for _, peer := range c.ledger.Peers() {
 		enqueue(cache.ObjectName{Name: peer.Name})
 	}
-	return cancel
+	unplan := c.plans.Subscribe(enqueue)
+	return func() {
+		unplan()
+		unsubscribe()
+	}
 }
 
 // rotated has every ClusterPeer looked at if the peering CA changed: they wait for it,
@@ -197,12 +218,15 @@ func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again t
 		c.memory.sweeps(peer)
 	}
 	if peer.DeletionTimestamp != nil {
-		return 0, c.disconnect(ctx, peer)
+		return c.disconnect(ctx, peer)
 	}
 	if wait := c.memory.awaits(peer, c.clock.Now()); wait > 0 {
 		return wait, nil
 	}
-	look := c.look(peer)
+	look, err := c.look(peer)
+	if err != nil {
+		return 0, err
+	}
 	if err := c.undo(ctx, look); err != nil {
 		return 0, err
 	}
@@ -210,6 +234,9 @@ func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again t
 		err = c.invite(ctx, look)
 	} else {
 		err = c.join(ctx, look)
+	}
+	if err == nil && !look.gone {
+		c.tellIneffective(look.peer, look.plan)
 	}
 	return look.again, err
 }
@@ -226,14 +253,23 @@ type look struct {
 	again time.Duration
 }
 
-func (c *Controller) look(peer *peeringv1alpha1.ClusterPeer) *look {
+func (c *Controller) look(peer *peeringv1alpha1.ClusterPeer) (*look, error) {
 	l := &look{peer: peer, record: c.ledger.Peer(string(peer.UID))}
 	if l.record == nil {
 		l.record = &record.Peer{UID: string(peer.UID), Name: peer.Name}
 	}
-	l.gateway = len(c.self.Endpoints) > 0
+	l.gateway, l.host = len(c.self.Endpoints) > 0, c.host
 	l.authority = c.ledger.Authority()
-	return l
+	l.grants = c.ledger.Grants(l.record.UID)
+	plan, err := c.plans.Plan(peer)
+	switch {
+	case errors.Is(err, access.ErrUnknown):
+		l.after(staleFor)
+	case err != nil:
+		return nil, err
+	}
+	l.plan = plan
+	return l, nil
 }
 
 // after has the ClusterPeer looked at again after a time, or earlier.

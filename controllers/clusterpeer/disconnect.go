@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,11 +34,12 @@ import (
 )
 
 // disconnect ends the peering of a ClusterPeer that is being deleted, and lets it go
-// (P12).
-func (c *Controller) disconnect(ctx context.Context, peer *peeringv1alpha1.ClusterPeer) error {
+// (P12). It stays until all that was granted for it in the host cluster is gone: without it
+// nobody would know for whom that was.
+func (c *Controller) disconnect(ctx context.Context, peer *peeringv1alpha1.ClusterPeer) (again time.Duration, err error) {
 	ended, told, err := c.end(ctx, string(peer.UID))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	switch {
 	case ended && told:
@@ -45,8 +47,14 @@ func (c *Controller) disconnect(ctx context.Context, peer *peeringv1alpha1.Clust
 	case ended:
 		c.event(peer, corev1.EventTypeNormal, ReasonDisconnected, "The peering has ended. The other cluster could not be told, and finds out when it is next in touch.")
 	}
-	return c.release(ctx, peer)
+	if c.host && len(c.ledger.Grants(string(peer.UID))) > 0 {
+		return grantsFor, nil
+	}
+	return 0, c.release(ctx, peer)
 }
+
+// grantsFor is after what time it is looked again whether what was granted is gone.
+const grantsFor = 500 * time.Millisecond
 
 // end removes the record of a ClusterPeer, by which all access ends, and then tells the
 // other cluster if it can. It tells whether there was a peer, and whether it was told.

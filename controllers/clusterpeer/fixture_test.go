@@ -39,6 +39,7 @@ import (
 
 	"entente.dev/entente/apis/generated/informers/externalversions"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/controllers/access"
 	"entente.dev/entente/peering/client"
 	"entente.dev/entente/peering/connstring"
 	"entente.dev/entente/peering/exchange"
@@ -73,8 +74,26 @@ type fixture struct {
 	random *counter
 	events chan string
 	clock  *clocktesting.FakeClock
+	// planned is what the model of access is to say.
+	planned *plans
 	*Controller
 }
+
+// plans is a model of access that says what it is told to.
+type plans struct {
+	plan access.Plan
+	err  error
+}
+
+func (p *plans) Plan(*peeringv1alpha1.ClusterPeer) (*access.Plan, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	plan := p.plan
+	return &plan, nil
+}
+
+func (*plans) Subscribe(func(cache.ObjectName)) (cancel func()) { return func() {} }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
@@ -85,6 +104,8 @@ func newFixture(t *testing.T) *fixture {
 		dialer: newFakeDialer(t),
 		random: &counter{},
 		clock:  clocktesting.NewFakeClock(noon),
+
+		planned: &plans{},
 	}
 	authority := newAuthority(t, "ours", noon)
 	require.NoError(t, f.ledger.Update(t.Context(), func(tx record.Tx) error { return tx.PutAuthority(&record.Authority{Current: authority}) }))
@@ -99,7 +120,7 @@ func (f *fixture) restart() {
 	f.events = recorder.Events
 	informer := externalversions.NewSharedInformerFactory(f.server.client, 0).Peering().V1alpha1().ClusterPeers()
 	controller, err := New(Config{
-		Client: f.server.client, Informer: informer, Recorder: recorder, Clock: f.clock, Ledger: f.ledger, Dialer: f.dialer,
+		Client: f.server.client, Informer: informer, Recorder: recorder, Clock: f.clock, Ledger: f.ledger, Plans: f.planned, Dialer: f.dialer,
 		Self: exchange.Self{ClusterUUID: ourUUID, Endpoints: []string{"https://ours.example.com:9443"}}, TokenRandom: f.random,
 	})
 	require.NoError(f.t, err)
@@ -379,14 +400,14 @@ func TestNewRefusesAnIncompleteConfig(t *testing.T) {
 	f := newFixture(t)
 	complete := Config{
 		Client: f.server.client, Informer: externalversions.NewSharedInformerFactory(f.server.client, 0).Peering().V1alpha1().ClusterPeers(),
-		Recorder: f.recorder, Clock: f.clock, Ledger: f.ledger, Dialer: f.dialer, Self: exchange.Self{ClusterUUID: ourUUID}, TokenRandom: f.random,
+		Recorder: f.recorder, Clock: f.clock, Ledger: f.ledger, Plans: f.planned, Dialer: f.dialer, Self: exchange.Self{ClusterUUID: ourUUID}, TokenRandom: f.random,
 	}
 	_, err = New(complete)
 	require.NoError(t, err, "no endpoint: it can join")
 	for name, forget := range map[string]func(*Config){
 		"client": func(c *Config) { c.Client = nil }, "informer": func(c *Config) { c.Informer = nil }, "recorder": func(c *Config) { c.Recorder = nil },
 		"clock": func(c *Config) { c.Clock = nil }, "ledger": func(c *Config) { c.Ledger = nil }, "dialer": func(c *Config) { c.Dialer = nil },
-		"UUID": func(c *Config) { c.Self = exchange.Self{} }, "random": func(c *Config) { c.TokenRandom = nil },
+		"UUID": func(c *Config) { c.Self = exchange.Self{} }, "random": func(c *Config) { c.TokenRandom = nil }, "plans": func(c *Config) { c.Plans = nil },
 	} {
 		config := complete
 		forget(&config)

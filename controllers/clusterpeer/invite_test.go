@@ -514,16 +514,17 @@ func TestS1LeftoversOfNobody(t *testing.T) {
 		EffectiveCapabilities: []string{"a"}, PairedProjectsCount: 7,
 		Conditions: []metav1.Condition{{Type: "ClientCertEnforced"}, {Type: "GrantsApplied"}, {Type: "TokenExchangeReady"}, {Type: "Theirs"}},
 	}
-	paths := func(gateway bool) (out []string) {
-		for _, each := range leftovers(&planted, &peeringv1alpha1.ClusterPeerStatus{}, gateway) {
+	paths := func(f facts) (out []string) {
+		for _, each := range leftovers(&planted, &peeringv1alpha1.ClusterPeerStatus{}, f) {
 			assert.Equal(t, "remove", each.Op)
 			out = append(out, each.Path)
 		}
 		return out
 	}
 	common := []string{"/status/access", "/status/grants", "/status/effectiveCapabilities", "/status/pairedProjectsCount"}
-	assert.Equal(t, append([]string{"/status/conditions/2", "/status/conditions/1"}, common...), paths(true))
-	assert.Equal(t, append([]string{"/status/conditions/2", "/status/conditions/1", "/status/conditions/0"}, common...), paths(false))
+	assert.Equal(t, append([]string{"/status/conditions/2"}, common...), paths(facts{gateway: true, host: true}))
+	assert.Equal(t, append([]string{"/status/conditions/2", "/status/conditions/1"}, common...), paths(facts{gateway: true}))
+	assert.Equal(t, append([]string{"/status/conditions/2", "/status/conditions/0"}, common...), paths(facts{host: true}))
 	planted = peeringv1alpha1.ClusterPeerStatus{}
-	assert.Empty(t, paths(true))
+	assert.Empty(t, paths(facts{}))
 }

@@ -228,7 +228,8 @@ func TestP6ScreenedWithoutDialling(t *testing.T) {
 	t.Run("no authority yet", func(t *testing.T) {
 		f := newFixture(t)
 		f.holds(joinPeer("p", "u", 1, validString(t)))
-		l := f.look(f.cache.List()[0].(*peeringv1alpha1.ClusterPeer))
+		l, err := f.look(f.cache.List()[0].(*peeringv1alpha1.ClusterPeer))
+		require.NoError(t, err)
 		l.authority = nil
 		require.NoError(t, f.join(t.Context(), l))
 		assert.Empty(t, f.dialer.joins)

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/controllers/access"
 	"entente.dev/entente/peering/record"
 )
 
@@ -59,6 +60,9 @@ type remembered struct {
 
 	inspected   inspection
 	inspectedAt time.Time // zero: never
+
+	// told is why capabilities do not take effect, as Events have said it.
+	told map[string]access.Why
 
 	version   string // resource version of our last write
 	writtenAt time.Time
@@ -147,6 +151,20 @@ func (m *memory) attemptOf(peer *peeringv1alpha1.ClusterPeer, text record.Digest
 // attempted remembers an attempt that failed.
 func (m *memory) attempted(peer *peeringv1alpha1.ClusterPeer, last attempt) {
 	m.change(peer.Name, peer.UID, func(entry *remembered) { entry.attempt = last })
+}
+
+// untold remembers why capabilities do not take effect, and returns what is new of it.
+func (m *memory) untold(peer *peeringv1alpha1.ClusterPeer, now []access.Ineffective) (fresh []access.Ineffective) {
+	m.change(peer.Name, peer.UID, func(entry *remembered) {
+		told := make(map[string]access.Why, len(now))
+		for _, each := range now {
+			if told[each.Name] = each.Why; entry.told[each.Name] != each.Why {
+				fresh = append(fresh, each)
+			}
+		}
+		entry.told = told
+	})
+	return fresh
 }
 
 // awaits returns for how long to wait until the object shows our last write; 0 if

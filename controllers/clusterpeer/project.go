@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/controllers/access"
 	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/peering/record"
 )
@@ -31,6 +32,8 @@ import (
 type facts struct {
 	// gateway says that the gateway of this cluster is advertised.
 	gateway bool
+	// host says that there is a host cluster, in which access is granted.
+	host bool
 	// authority is the peering CA of this cluster, nil if there is none yet.
 	authority *record.Authority
 
@@ -45,6 +48,11 @@ type facts struct {
 	// trouble is why the other cluster could not be asked last time, a sentence; empty:
 	// it was not tried yet.
 	trouble string
+
+	// plan is what is to be between the clusters; nil: that cannot be told now.
+	plan *access.Plan
+	// grants are what there is.
+	grants []*record.Grant
 }
 
 // project returns the status that a ClusterPeer should have: its own, with all that this
@@ -58,6 +66,8 @@ func project(peer *peeringv1alpha1.ClusterPeer, rec *record.Peer, f facts, now t
 	wanted.Invite = projectInvite(rec.Invite, f.issued, now)
 	wanted.Offer = projectOffer(&rec.Offer)
 	wanted.Peer = projectRemote(rec.Remote)
+	wanted.Grants = projectGrants(f.grants)
+	projectAccess(wanted, f.plan)
 
 	status := metav1.ConditionFalse
 	if reason == ReasonActive {
@@ -74,7 +84,7 @@ func project(peer *peeringv1alpha1.ClusterPeer, rec *record.Peer, f facts, now t
 			LastTransitionTime: seconds(now),
 		})
 	}
-	set(ConditionReady, status, reason, message)
+	set(ConditionReady, status, reason, message+notInEffect(f.plan))
 	reason, message = clockSkew(rec.Remote)
 	set(ConditionClockSkew, metav1.ConditionTrue, reason, message)
 	reason, message = trustRotation(rec, f.authority)

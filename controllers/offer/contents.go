@@ -19,6 +19,7 @@ package offer
 import (
 	"context"
 
+	"entente.dev/entente/controllers/access"
 	"entente.dev/entente/peering/protocol"
 )
 
@@ -28,18 +29,29 @@ type contents struct {
 	issuer                *issuer
 }
 
-// to returns the offer as it should be now. It fails if a part of it cannot be told: an
-// offer without it would take from the peer what it had.
-func (c contents) to(ctx context.Context) (protocol.Offer, error) {
+// to returns the offer as it should be now by a plan. It fails if a part of it cannot be
+// told: an offer without it would take from the peer what it had.
+func (c contents) to(ctx context.Context, plan *access.Plan) (protocol.Offer, error) {
 	issuer, err := c.issuer.get(ctx)
 	if err != nil {
 		return protocol.Offer{}, err
 	}
-	return protocol.Offer{
+	offer := protocol.Offer{
 		PeeringVersion: c.peeringVersion,
 		Alias:          c.alias,
 		Issuer:         issuer,
-	}, nil
+	}
+	for _, capability := range plan.Offered {
+		offered := protocol.Capability{Name: capability.Name, Version: capability.Version}
+		for _, scope := range capability.Scope {
+			offered.Scope = append(offered.Scope, string(scope))
+		}
+		offer.Capabilities = append(offer.Capabilities, offered)
+	}
+	for _, project := range plan.Projects {
+		offer.Projects = append(offer.Projects, protocol.Project(project))
+	}
+	return offer, nil
 }
 
 // maxVersion is how long a version in an offer may be (P10).

@@ -18,17 +18,23 @@ package offer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	informers "entente.dev/entente/apis/generated/informers/externalversions/peering/v1alpha1"
 	listers "entente.dev/entente/apis/generated/listers/peering/v1alpha1"
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/controllers/access"
 	"entente.dev/entente/controllers/loop"
 	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/peering/record"
@@ -44,7 +50,15 @@ const (
 	interval = time.Minute
 	// writeTimeout bounds one write, so that a hung store does not hold a worker for ever.
 	writeTimeout = 30 * time.Second
+	// unknownFor is after what time a plan is asked for again that could not be told.
+	unknownFor = 2 * time.Second
 )
+
+// Plans says what is to be between this cluster and its peers.
+type Plans interface {
+	Plan(peer *peeringv1alpha1.ClusterPeer) (*access.Plan, error)
+	Subscribe(enqueue func(object cache.ObjectName)) (cancel func())
+}
 
 // Config is what the controller needs from outside. What is not said to be optional is
 // required.
@@ -53,6 +67,10 @@ type Config struct {
 	Ledger record.Ledger
 	// Informer tells which ClusterPeers there are. It is started by its owner.
 	Informer informers.ClusterPeerInformer
+	// Plans says which capabilities and projects are offered.
+	Plans Plans
+	// Recorder records Events about ClusterPeers.
+	Recorder events.EventRecorder
 	// Issuer returns the issuer of this cluster's ServiceAccount tokens, nil for none.
 	// Optional: without it there is none. It is asked once a minute.
 	Issuer func(ctx context.Context) (*protocol.Issuer, error)
@@ -68,18 +86,25 @@ type Config struct {
 type Controller struct {
 	ledger record.Ledger
 	lister listers.ClusterPeerLister
+	plans  Plans
 	offer  contents
-	loop   loop.Loop
+	// refused are the UIDs of ClusterPeers whose owners know that what would be offered
+	// breaks the limits.
+	refused  sync.Map
+	recorder events.EventRecorder
+	loop     loop.Loop
 }
 
 // New makes the controller and starts nothing. It fails if the config is not complete.
 func New(config Config) (*Controller, error) {
-	if config.Ledger == nil || config.Informer == nil || config.PeeringVersion == "" || config.Clock == nil {
+	if config.Ledger == nil || config.Informer == nil || config.Plans == nil || config.Recorder == nil || config.PeeringVersion == "" || config.Clock == nil {
 		return nil, fmt.Errorf("could not make controller %s: its config is not complete", Name)
 	}
 	c := &Controller{
-		ledger: config.Ledger,
-		lister: config.Informer.Lister(),
+		ledger:   config.Ledger,
+		lister:   config.Informer.Lister(),
+		plans:    config.Plans,
+		recorder: config.Recorder,
 		offer: contents{
 			peeringVersion: cut(config.PeeringVersion),
 			alias:          config.Alias,
@@ -89,7 +114,7 @@ func New(config Config) (*Controller, error) {
 	c.loop = loop.Loop{
 		Name:      Name,
 		Informer:  config.Informer.Informer(),
-		Subscribe: c.subscribe,
+		Subscribe: config.Plans.Subscribe,
 		Workers:   workers,
 		Clock:     config.Clock,
 		Sync:      c.sync,
@@ -100,16 +125,6 @@ func New(config Config) (*Controller, error) {
 // Run works until ctx ends, and returns when the work in flight has ended. It fails if
 // the informer has been stopped. It may be called again after it returned.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// subscribe has a ClusterPeer looked at when its record changes: when there is one at
-// last, or a new peering.
-func (c *Controller) subscribe(enqueue func(cache.ObjectName)) (cancel func()) {
-	return c.ledger.Subscribe(func(uid string) {
-		if peer := c.ledger.Peer(uid); peer != nil {
-			enqueue(cache.ObjectName{Name: peer.Name})
-		}
-	})
-}
 
 // sync brings the offer to the peer of one ClusterPeer up to date.
 func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again time.Duration, err error) {
@@ -127,7 +142,14 @@ func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again t
 	}
 	// Not all of a thousand peers at the same moment.
 	again = wait.Jitter(interval, 0.1)
-	body, err := c.offer.to(ctx)
+	plan, err := c.plans.Plan(peer)
+	if errors.Is(err, access.ErrUnknown) {
+		return unknownFor, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	body, err := c.offer.to(ctx, plan)
 	if err != nil {
 		return 0, err
 	}
@@ -137,9 +159,27 @@ func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again t
 	if err := body.Validate(); err != nil {
 		// The other cluster would refuse it whole. It keeps what it was offered before.
 		klog.FromContext(ctx).Error(err, "What this cluster would offer breaks the limits, so the offer before it stands")
+		c.refuse(peer, err)
 		return again, nil
 	}
+	c.refused.Delete(uid)
 	return again, c.write(ctx, uid, body)
+}
+
+// ReasonOfferTooLarge is the reason of the Event that says that what would be offered
+// breaks the limits (P10).
+const ReasonOfferTooLarge = "OfferTooLarge"
+
+// refuse tells the owner of a ClusterPeer once that the offer before stands.
+func (c *Controller) refuse(peer *peeringv1alpha1.ClusterPeer, fault error) {
+	if _, told := c.refused.Swap(string(peer.UID), struct{}{}); told {
+		return
+	}
+	regarding := &corev1.ObjectReference{
+		APIVersion: peeringv1alpha1.SchemeGroupVersion.String(), Kind: "ClusterPeer", Name: peer.Name, UID: peer.UID,
+	}
+	c.recorder.Eventf(regarding, nil, corev1.EventTypeWarning, ReasonOfferTooLarge, "Offer",
+		"What this cluster would offer breaks the limits of an offer, so the one before it stands: %s. Name fewer capabilities, or projects (spec.projects).", fault)
 }
 
 func (c *Controller) write(ctx context.Context, uid string, body protocol.Offer) error {

@@ -19,6 +19,7 @@ package offer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -29,11 +30,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"entente.dev/entente/apis/generated/clientset/versioned/fake"
 	"entente.dev/entente/apis/generated/informers/externalversions"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/controllers/access"
 	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/peering/record"
 	"entente.dev/entente/peering/record/recordtest"
@@ -58,17 +61,40 @@ type fixture struct {
 	issuer    *protocol.Issuer
 	issuerErr error
 	read      int
+	planned   *plans
+	recorder  *events.FakeRecorder
 	*Controller
+}
+
+// plans is what the model is to say.
+type plans struct {
+	ledger record.Ledger
+	plan   access.Plan
+	err    error
+}
+
+func (p *plans) Plan(*peeringv1alpha1.ClusterPeer) (*access.Plan, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	plan := p.plan
+	return &plan, nil
+}
+
+func (p *plans) Subscribe(enqueue func(cache.ObjectName)) (cancel func()) {
+	return p.ledger.Subscribe(func(string) { enqueue(cache.ObjectName{Name: "west"}) })
 }
 
 func newFixture(t *testing.T, change ...func(*Config)) *fixture {
 	t.Helper()
-	f := &fixture{t: t, ledger: recordtest.New(), clock: clocktesting.NewFakeClock(noon), client: fake.NewSimpleClientset()}
+	f := &fixture{t: t, ledger: recordtest.New(), clock: clocktesting.NewFakeClock(noon), client: fake.NewSimpleClientset(), recorder: events.NewFakeRecorder(100)}
+	f.planned = &plans{ledger: f.ledger}
 	f.factory = externalversions.NewSharedInformerFactory(f.client, 0)
 	informer := f.factory.Peering().V1alpha1().ClusterPeers()
 	f.cache = informer.Informer().GetIndexer()
 	config := Config{
 		Ledger: f.ledger, Informer: informer, PeeringVersion: "v1.2.3", Alias: "east", Clock: f.clock,
+		Plans: f.planned, Recorder: f.recorder,
 		Issuer: func(context.Context) (*protocol.Issuer, error) { f.read++; return f.issuer, f.issuerErr },
 	}
 	for _, c := range change {
@@ -109,6 +135,7 @@ func TestNewNeedsAll(t *testing.T) {
 		Ledger:   recordtest.New(),
 		Informer: externalversions.NewSharedInformerFactory(fake.NewSimpleClientset(), 0).Peering().V1alpha1().ClusterPeers(),
 		Clock:    clocktesting.NewFakeClock(noon), PeeringVersion: "v1",
+		Plans: &plans{}, Recorder: events.NewFakeRecorder(1),
 	}
 	_, err := New(whole)
 	require.NoError(t, err)
@@ -117,6 +144,8 @@ func TestNewNeedsAll(t *testing.T) {
 		"informer": func(c *Config) { c.Informer = nil },
 		"version":  func(c *Config) { c.PeeringVersion = "" },
 		"clock":    func(c *Config) { c.Clock = nil },
+		"plans":    func(c *Config) { c.Plans = nil },
+		"recorder": func(c *Config) { c.Recorder = nil },
 	} {
 		config := whole
 		take(&config)
@@ -184,9 +213,44 @@ func TestP10OverTheLimits(t *testing.T) {
 	require.NoError(t, f.cache.Add(clusterPeer()))
 	f.minted()
 	before := f.run()
+	for i := range protocol.MaxCapabilities + 1 {
+		f.planned.plan.Offered = append(f.planned.plan.Offered, access.Capability{Name: fmt.Sprintf("c-%d", i), Version: "1"})
+	}
+	assert.Equal(t, before, f.run())
+	f.run()
+	assert.Len(t, f.recorder.Events, 1, "once")
+	assert.Contains(t, <-f.recorder.Events, "Warning OfferTooLarge What this cluster would offer breaks the limits")
+
+	f.planned.plan.Offered = f.planned.plan.Offered[1:]
+	assert.Len(t, f.run().Body.Capabilities, protocol.MaxCapabilities)
 	f.issuer = &protocol.Issuer{URL: "http://not.https.example.com", JWKS: jwks}
 	f.clock.Step(issuerFor)
-	assert.Equal(t, before, f.run())
+	f.run()
+	assert.Len(t, f.recorder.Events, 1, "another time")
+}
+
+// P10: what is offered is what the plan says; while that cannot be told the offer stands.
+func TestP10CapabilitiesAndProjects(t *testing.T) {
+	f := newFixture(t)
+	require.NoError(t, f.cache.Add(clusterPeer()))
+	f.minted()
+	f.planned.plan = access.Plan{
+		Offered: []access.Capability{{
+			Name: "backup", Version: "1.2.0", Scope: []peeringv1alpha1.CapabilityScope{peeringv1alpha1.CapabilityScopeProject, peeringv1alpha1.CapabilityScopeCluster},
+		}, {Name: "one-way", Version: "1.0.0"}},
+		Projects: []access.Project{{Name: "b", Namespaces: []string{"b-1", "b-2"}}},
+	}
+	body := f.run().Body
+	assert.Equal(t, []protocol.Capability{{Name: "backup", Version: "1.2.0", Scope: []string{"project", "cluster"}}, {Name: "one-way", Version: "1.0.0"}}, body.Capabilities)
+	assert.Equal(t, []protocol.Project{{Name: "b", Namespaces: []string{"b-1", "b-2"}}}, body.Projects)
+
+	f.planned.plan, f.planned.err = access.Plan{}, access.ErrUnknown
+	again, err := f.sync(t.Context(), cache.ObjectName{Name: "west"})
+	require.NoError(t, err)
+	assert.Equal(t, unknownFor, again)
+	assert.Equal(t, body, f.ledger.Peer(uid).Offer.Body)
+	f.planned.err = nil
+	assert.Empty(t, f.run().Body.Capabilities, "withdrawn")
 }
 
 func TestVersionIsCut(t *testing.T) {
