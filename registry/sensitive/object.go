@@ -84,6 +84,17 @@ func submittedValues(obj Object) []string {
 	return values
 }
 
+// submittedPaths returns the paths of those values.
+func submittedPaths(obj Object) []string {
+	var paths []string
+	for i, path := range Fields(obj) {
+		if value := get(obj, i); value != "" && value != Placeholder {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
 // redactOwned redacts an object whose top-level struct belongs to the caller, in
 // place. What it points to may be shared with the watch cache and is copied
 // where it changes (R7).

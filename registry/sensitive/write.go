@@ -76,6 +76,20 @@ type write struct {
 	// submitted holds the values that the last attempt submitted, for errors to
 	// be scrubbed of. The store makes attempts one after the other.
 	submitted []string
+	// written are the paths of those values.
+	written []string
+}
+
+// WrittenUnseen returns the paths of the sensitive fields in which the last attempt at an
+// update wrote a value, the placeholder apart, for a caller who cannot see what is stored.
+// It is for stores that decide by what a write changes: to them such a value is another
+// one, for the decision must not tell whether it was a right guess (R10).
+func WrittenUnseen(objInfo rest.UpdatedObjectInfo) []string {
+	w, ok := objInfo.(*write)
+	if !ok || w.allowed {
+		return nil
+	}
+	return w.written
 }
 
 // UpdatedObject computes the object to store. The store may call it again when
@@ -90,7 +104,7 @@ func (w *write) UpdatedObject(ctx context.Context, existing runtime.Object) (run
 	if err != nil {
 		return nil, err
 	}
-	w.submitted = submittedValues(obj)
+	w.submitted, w.written = submittedValues(obj), submittedPaths(obj)
 	if err := checkResourceVersion(obj, w.kind, w.name); err != nil {
 		return nil, err
 	}

@@ -238,6 +238,44 @@ func TestR14OnUpdate(t *testing.T) {
 	assert.Equal(t, map[string]string{"new": "is <omitted>.", "guess": keyCanary}, out.(*Vault).Annotations, "a right guess is no more replaced than a wrong one")
 }
 
+// G2, R10: which values were written by somebody who cannot see the stored ones; a right one
+// is one as much as a wrong one.
+func TestR10WrittenUnseen(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(v *Vault)
+		want   []string
+	}{
+		"nothing":                 {func(*Vault) {}, nil},
+		"the placeholder":         {func(v *Vault) { v.Spec.Key.Secret = Placeholder }, nil},
+		"an empty value":          {func(v *Vault) { v.Spec.Key.Secret = "" }, nil},
+		"no place for a value":    {func(v *Vault) { v.Spec.Door = nil }, nil},
+		"a new value":             {func(v *Vault) { v.Spec.Key.Secret = "new" }, []string{keyPath}},
+		"the value that is there": {func(v *Vault) { v.Spec.Key.Secret = keyCanary }, []string{keyPath}},
+		"all three":               {func(v *Vault) { v.Spec.Key.Secret, v.Spec.Door.Lock.Code, v.Status.Note.Token = "a", "b", "c" }, []string{keyPath, codePath, notePath}},
+	} {
+		for _, allowed := range []bool{false, true} {
+			w := &write{UpdatedObjectInfo: edit(test.change), kind: vaultKind, allowed: allowed, onReal: allowed}
+			_, err := w.UpdatedObject(t.Context(), storedVault("one"))
+			require.NoError(t, err)
+			if allowed {
+				assert.Empty(t, WrittenUnseen(w), name)
+				continue
+			}
+			assert.Equal(t, test.want, WrittenUnseen(w), name)
+		}
+	}
+	// Only the last attempt counts.
+	value := "new"
+	w := &write{UpdatedObjectInfo: edit(func(v *Vault) { v.Spec.Key.Secret = value }), kind: vaultKind}
+	for _, next := range []string{Placeholder, "other"} {
+		_, err := w.UpdatedObject(t.Context(), storedVault("one"))
+		require.NoError(t, err)
+		assert.Equal(t, value != Placeholder, len(WrittenUnseen(w)) > 0)
+		value = next
+	}
+	assert.Empty(t, WrittenUnseen(edit(func(*Vault) {})), "what does not come from here has written nothing unseen")
+}
+
 // Preconditions are those of the inner computation.
 func TestWritePreconditions(t *testing.T) {
 	uid := types.UID("uid")
