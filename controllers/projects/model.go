@@ -18,6 +18,7 @@ package projects
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"sync"
@@ -97,7 +98,7 @@ type Model struct {
 func New(config Config) (*Model, error) {
 	if config.Namespaces == nil || (config.Dynamic == nil) != (config.Resources == nil) ||
 		config.OwnNamespace == "" || config.Recorder == nil || config.Clock == nil {
-		return nil, fmt.Errorf("could not make the model of projects: its config is not complete")
+		return nil, errors.New("could not make the model of projects: its config is not complete")
 	}
 	label := config.Label
 	if label == "" {
@@ -160,7 +161,8 @@ func (m *Model) Run(ctx context.Context) error {
 	if !cache.WaitFor(ctx, Name, handler.HasSyncedChecker()) {
 		return nil // ctx ended
 	}
-	for m.stir(); m.await(ctx); {
+	m.stir()
+	for m.await(ctx) {
 		m.look(ctx)
 	}
 	return nil

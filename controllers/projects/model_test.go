@@ -424,6 +424,24 @@ func TestG4ManyAtOnce(t *testing.T) {
 	assert.LessOrEqual(t, f.changes.Load(), changes+int32(time.Since(start)/(100*time.Millisecond))+1)
 }
 
+// Changes that come while it is waited for more are looked at with the first.
+func TestChangesAreCollected(t *testing.T) {
+	clk := clocktesting.NewFakeClock(noon)
+	model, err := New(Config{
+		Namespaces:   informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Namespaces(),
+		OwnNamespace: "entente-system", Recorder: events.NewFakeRecorder(1), Clock: clk,
+	})
+	require.NoError(t, err)
+	model.stir()
+	waited := make(chan bool, 1)
+	go func() { waited <- model.await(t.Context()) }()
+	require.Eventually(t, clk.HasWaiters, soon, time.Millisecond)
+	model.stir()
+	clk.Step(100 * time.Millisecond)
+	assert.True(t, <-waited)
+	assert.Empty(t, model.dirty)
+}
+
 // What is told says what it is about.
 func TestReference(t *testing.T) {
 	assert.Equal(t, &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: "one", UID: "uid of one"}, reference(namespace("one", "")))
