@@ -65,7 +65,7 @@ func withoutEncryption() harness.Option {
 // encryptionFile is an EncryptionConfiguration for all that is stored.
 func encryptionFile(providers ...string) string {
 	return "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n" +
-		"- resources: [clusterpeers.peering.entente.dev, ledger.peering.entente.dev]\n  providers:\n  - " + strings.Join(providers, "\n  - ") + "\n"
+		"- resources: [clusterpeers.peering.entente.dev, peeringcapabilities.peering.entente.dev, projectpeers.peering.entente.dev, ledger.peering.entente.dev]\n  providers:\n  - " + strings.Join(providers, "\n  - ") + "\n"
 }
 
 func secretbox(name string) string {
@@ -217,13 +217,15 @@ func TestR17GeneratedKey(t *testing.T) {
 	requireCanaries(t, startStill(t, harness.InDir(s.Dir)))
 }
 
-// R17: the server does not start with a configuration that leaves ClusterPeers, or the
-// ledger, in the clear.
+// R17: the server does not start with a configuration that leaves one of our kinds, or
+// the ledger, in the clear.
 func TestR17RefusesTheClear(t *testing.T) {
 	for _, tt := range []struct{ what, content, names string }{
 		{"omitted", strings.Replace(encryptionFile(secretbox("a")), "clusterpeers.", "clusterpeer.", 1), "clusterpeers.peering.entente.dev"},
+		{"capabilities omitted", strings.Replace(encryptionFile(secretbox("a")), "peeringcapabilities.", "peeringcapability.", 1), "peeringcapabilities.peering.entente.dev"},
+		{"project peers omitted", strings.Replace(encryptionFile(secretbox("a")), "projectpeers.", "projectpeer.", 1), "projectpeers.peering.entente.dev"},
 		{"ledger omitted", strings.Replace(encryptionFile(secretbox("a")), "ledger.", "ledgers.", 1), "ledger.peering.entente.dev"},
-		{"identity first", encryptionFile("identity: {}", secretbox("a")), "clusterpeers.peering.entente.dev, ledger.peering.entente.dev"},
+		{"identity first", encryptionFile("identity: {}", secretbox("a")), "clusterpeers.peering.entente.dev, peeringcapabilities.peering.entente.dev, projectpeers.peering.entente.dev, ledger.peering.entente.dev"},
 	} {
 		path := harness.File(t, "encryption.yaml", tt.content)
 		_, err := harness.New(t, withEncryptionFile(path))

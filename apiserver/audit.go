@@ -31,6 +31,8 @@ import (
 func auditedResources() []sensitive.AuditedResource {
 	return []sensitive.AuditedResource{
 		{Resource: peeringv1alpha1.SchemeGroupVersion.WithResource("clusterpeers"), Kind: "ClusterPeer"},
+		{Resource: peeringv1alpha1.SchemeGroupVersion.WithResource("peeringcapabilities"), Kind: "PeeringCapability"},
+		{Resource: peeringv1alpha1.SchemeGroupVersion.WithResource("projectpeers"), Kind: "ProjectPeer"},
 	}
 }
 

@@ -34,6 +34,8 @@ import (
 func storedResources() []schema.GroupResource {
 	return []schema.GroupResource{
 		{Group: peering.GroupName, Resource: "clusterpeers"},
+		{Group: peering.GroupName, Resource: "peeringcapabilities"},
+		{Group: peering.GroupName, Resource: "projectpeers"},
 		ledger.Resource(),
 	}
 }

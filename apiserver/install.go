@@ -35,6 +35,9 @@ import (
 	"entente.dev/entente/apis/peering"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/registry/peering/clusterpeer"
+	"entente.dev/entente/registry/peering/escalation"
+	"entente.dev/entente/registry/peering/peeringcapability"
+	"entente.dev/entente/registry/peering/projectpeer"
 	"entente.dev/entente/registry/sensitive"
 )
 
@@ -87,14 +90,30 @@ func peeringGroup(api *API, generic *genericapiserver.Config, sight authorizer.A
 	if err != nil {
 		return nil, err
 	}
+	capabilityGuard, err := escalation.NewCapabilityGuard(generic.Authorization.Authorizer)
+	if err != nil {
+		return nil, err
+	}
+	capabilities, err := peeringcapability.NewStorage(api.Scheme, generic.RESTOptionsGetter, capabilityGuard)
+	if err != nil {
+		return nil, err
+	}
 	clusterPeers, err := clusterpeer.NewStorage(api.Scheme, generic.RESTOptionsGetter, sight, metrics, issuers)
 	if err != nil {
 		return nil, err
 	}
+	projectPeers, err := projectpeer.NewStorage(api.Scheme, generic.RESTOptionsGetter)
+	if err != nil {
+		return nil, err
+	}
 	group.VersionedResourcesStorageMap[peeringv1alpha1.SchemeGroupVersion.Version] = map[string]rest.Storage{
-		"clusterpeers":           clusterPeers.Main,
-		"clusterpeers/status":    clusterPeers.Status,
-		"clusterpeers/sensitive": clusterPeers.Sensitive,
+		"clusterpeers":               clusterPeers.Main,
+		"clusterpeers/status":        clusterPeers.Status,
+		"clusterpeers/sensitive":     clusterPeers.Sensitive,
+		"peeringcapabilities":        capabilities.Main,
+		"peeringcapabilities/status": capabilities.Status,
+		"projectpeers":               projectPeers.Main,
+		"projectpeers/status":        projectPeers.Status,
 	}
 	return &group, nil
 }

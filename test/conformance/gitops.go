@@ -33,7 +33,7 @@ import (
 const gitopsRounds = 10
 
 func gitopsManifest(name, value string) string {
-	return Manifest(name, value, "tier: one") + "    expectedClusterUUID: 8c0e1a57-3a4e-4d5a-9d0c-6f6a1d0b7f11\n  capabilities: [one, two]\n"
+	return Manifest(name, value, "tier: one") + "    expectedClusterUUID: 8c0e1a57-3a4e-4d5a-9d0c-6f6a1d0b7f11\n  projects: [one, two]\n"
 }
 
 // GitOps is R11: whoever syncs the same thing again and again changes

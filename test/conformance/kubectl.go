@@ -88,6 +88,8 @@ func Kubectl(t *testing.T, target Target, users Users) {
 			"Sensitive":        k.testSensitive,
 			"Status":           k.testStatus,
 			"Auth":             k.testAuth,
+			"Capability":       k.testCapability,
+			"ProjectPeer":      k.testProjectPeer,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -198,6 +200,16 @@ func (k *kubectlSuite) testAuth(t *testing.T) {
 		{Keyholder, []string{"get", "cpeer/plain", "--subresource=sensitive"}, "no"},
 		{Keyholder, []string{"get", "cpeer", "--subresource=sensitive"}, "no"},
 		{writer, []string{"patch", "cpeer", "--subresource=sensitive"}, "yes"},
+		{k.Operator, []string{"create", "peercap"}, "yes"},
+		{k.Operator, []string{"deletecollection", "projectpeers"}, "yes"},
+		{k.Operator, []string{"patch", "projectpeers", "--subresource=status"}, "yes"},
+		{k.Viewer, []string{"watch", "peercap"}, "yes"},
+		{k.Viewer, []string{"list", "projectpeers", "-n", "default"}, "yes"},
+		{k.Viewer, []string{"update", "peercap"}, "no"},
+		// G2, G4: these grant to another cluster more than one may do oneself.
+		{k.Operator, []string{"escalate", "peercap"}, "no"},
+		{k.Operator, []string{"bind", "peercap"}, "no"},
+		{k.Operator, []string{"pair", "projectpeers"}, "no"},
 	}
 	for _, test := range tests {
 		result := k.run(t, test.user, "", append([]string{"auth", "can-i"}, test.args...)...)

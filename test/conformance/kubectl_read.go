@@ -34,15 +34,20 @@ import (
 
 // K2, K3: short name, category, every verb of an ordinary kind.
 func (k *kubectlSuite) testDiscovery(t *testing.T) {
+	const verbs = "create,delete,deletecollection,get,list,patch,update,watch"
 	for _, user := range []string{k.Admin, k.Operator, k.Viewer, lister} {
-		lines := strings.Split(strings.TrimSpace(k.must(t, user, "", "api-resources", "--api-group=peering.entente.dev", "--no-headers", "-o", "wide")), "\n")
-		require.Len(t, lines, 1)
-		assert.Equal(t, []string{
-			"clusterpeers", "cpeer", "peering.entente.dev/v1alpha1", "false", "ClusterPeer",
-			"create,delete,deletecollection,get,list,patch,update,watch", "entente",
-		}, strings.Fields(lines[0]), user)
+		var got [][]string
+		for line := range strings.Lines(k.must(t, user, "", "api-resources", "--api-group=peering.entente.dev", "--no-headers", "-o", "wide", "--sort-by=name")) {
+			got = append(got, strings.Fields(line))
+		}
+		assert.Equal(t, [][]string{
+			{"clusterpeers", "cpeer", "peering.entente.dev/v1alpha1", "false", "ClusterPeer", verbs, "entente"},
+			{"peeringcapabilities", "peercap", "peering.entente.dev/v1alpha1", "false", "PeeringCapability", verbs, "entente"},
+			{"projectpeers", "peering.entente.dev/v1alpha1", "true", "ProjectPeer", verbs, "entente"},
+		}, got, user)
 	}
-	assert.Equal(t, "clusterpeers.peering.entente.dev\n", k.must(t, k.Viewer, "", "api-resources", "--categories=entente", "-o", "name"))
+	assert.Equal(t, "clusterpeers.peering.entente.dev\npeeringcapabilities.peering.entente.dev\nprojectpeers.peering.entente.dev\n",
+		k.must(t, k.Viewer, "", "api-resources", "--categories=entente", "-o", "name", "--sort-by=name"))
 	assert.Contains(t, k.must(t, k.Viewer, "", "api-versions"), "peering.entente.dev/v1alpha1\n")
 	for _, name := range []string{"cpeer", "clusterpeer", "clusterpeers", "ClusterPeer", "clusterpeers.peering.entente.dev", "clusterpeers.v1alpha1.peering.entente.dev", "entente"} {
 		assert.Contains(t, k.must(t, k.Viewer, "", "get", name, "-o", "name"), "clusterpeer.peering.entente.dev/plain\n", name)
@@ -52,29 +57,22 @@ func (k *kubectlSuite) testDiscovery(t *testing.T) {
 // K1: every field is in kubectl explain, once, with its enum where it has one and
 // its limit in words (kubectl prints no other limits).
 func (k *kubectlSuite) testExplain(t *testing.T) {
-	var want []string
-	fieldPaths(reflect.TypeFor[peeringv1alpha1.ClusterPeerSpec](), "spec", &want)
-	fieldPaths(reflect.TypeFor[peeringv1alpha1.ClusterPeerStatus](), "status", &want)
-
-	var got []string
-	_, fields, found := strings.Cut(k.must(t, k.Viewer, "", "explain", "cpeer", "--recursive"), "FIELDS:\n")
-	require.True(t, found)
-	var path []string
-	for line := range strings.Lines(fields) {
-		name, _, ok := strings.Cut(strings.TrimRight(line, "\n"), "\t")
-		if !ok {
-			continue // a blank line, or the enum of the field above
+	for name, kind := range map[string]reflect.Type{
+		"cpeer":       reflect.TypeFor[peeringv1alpha1.ClusterPeer](),
+		"peercap":     reflect.TypeFor[peeringv1alpha1.PeeringCapability](),
+		"projectpeer": reflect.TypeFor[peeringv1alpha1.ProjectPeer](),
+	} {
+		var want []string
+		for _, block := range []string{"Spec", "Status"} {
+			if field, ok := kind.FieldByName(block); ok {
+				fieldPaths(field.Type, strings.ToLower(block), &want)
+			}
 		}
-		depth := (len(name) - len(strings.TrimLeft(name, " "))) / 2
-		path = append(path[:depth-1], strings.TrimSpace(name))
-		if depth > 1 && path[0] != "metadata" {
-			got = append(got, strings.Join(path, "."))
-		}
+		got := k.explained(t, name)
+		slices.Sort(want)
+		slices.Sort(got)
+		assert.Equal(t, want, got, "fields of the types, and of kubectl explain %s --recursive", name)
 	}
-	slices.Sort(want)
-	slices.Sort(got)
-	assert.Equal(t, want, got, "fields of the types, and of kubectl explain --recursive")
-
 	for field, texts := range map[string][]string{
 		"cpeer":                                  {"GROUP:      peering.entente.dev", "KIND:       ClusterPeer", "VERSION:    v1alpha1"},
 		"cpeer.spec":                             {"<ClusterPeerSpec>", "-required-"},
@@ -87,6 +85,13 @@ func (k *kubectlSuite) testExplain(t *testing.T) {
 		"cpeer.status.conditions.reason":         {"FIELD: reason <string>"},
 		"clusterpeers.status.grants":             {"<[]Grant>", "capability\t<string> -required-"},
 		"clusterpeers.status.observedGeneration": {"<integer>"},
+		"peercap":                                {"KIND:       PeeringCapability", "at most 63 characters"},
+		"peercap.spec":                           {"<PeeringCapabilitySpec>", "version\t<string> -required-"},
+		"peercap.spec.version":                   {"<string>", "at most 64 letters"},
+		"peercap.spec.consumers.kind":            {"<string>", "ENUM:\n    ServiceAccount\n"},
+		"peercap.spec.consumers.name":            {"<string>", "at most 253 characters"},
+		"peercap.spec.rules":                     {"<[]CapabilityRule>", "at most 253 characters"},
+		"projectpeers.status.state":              {"<string>", "ENUM:\n    Paired\n    PeerUnreachable\n"},
 	} {
 		output := k.must(t, k.Viewer, "", "explain", field)
 		for _, text := range texts {
@@ -95,6 +100,26 @@ func (k *kubectlSuite) testExplain(t *testing.T) {
 		assert.NotContains(t, output, "<empty>", "explain %s: no description", field)
 	}
 	k.refused(t, k.Viewer, "", []string{"explain", "cpeer.spec.bogus"}, []string{`field "bogus" does not exist`})
+}
+
+// explained are the paths of the fields that kubectl explain lists below spec and status.
+func (k *kubectlSuite) explained(t *testing.T, kind string) (paths []string) {
+	t.Helper()
+	_, fields, found := strings.Cut(k.must(t, k.Viewer, "", "explain", kind, "--recursive"), "FIELDS:\n")
+	require.True(t, found)
+	var path []string
+	for line := range strings.Lines(fields) {
+		name, _, ok := strings.Cut(strings.TrimRight(line, "\n"), "\t")
+		if !ok {
+			continue // a blank line, or the enum of the field above
+		}
+		depth := (len(name) - len(strings.TrimLeft(name, " "))) / 2
+		path = append(path[:depth-1], strings.TrimSpace(name))
+		if depth > 1 && path[0] != "metadata" {
+			paths = append(paths, strings.Join(path, "."))
+		}
+	}
+	return paths
 }
 
 // fieldPaths appends the paths of all fields below a type.

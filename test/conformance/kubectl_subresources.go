@@ -125,9 +125,19 @@ func (k *kubectlSuite) testStatus(t *testing.T) {
 		require.Regexp(t, `^entente1\.`, value)
 		hidden = "<omitted>"
 	}
-	answer := k.must(t, k.Operator, "", status("patch", "--type=merge", "-o", "yaml", "-p",
-		`{"metadata":{"labels":{"sneaked":"in"}},"spec":{"capabilities":["sneaked"]},"status":{"pairedProjectsCount":41}}`)...)
+	// All else in the status is the controllers', and does not stay (S1).
+	reason := func() string {
+		t.Helper()
+		if condition := meta.FindStatusCondition(k.peer(t, name).Status.Conditions, "Reviewed"); condition != nil {
+			return condition.Reason
+		}
+		return ""
+	}
+	answer := k.must(t, k.Operator, "", status("patch", "--type=strategic", "-o", "yaml", "-p",
+		`{"metadata":{"labels":{"sneaked":"in"}},"spec":{"capabilities":["sneaked"]},"status":{"conditions":[
+			{"type":"Reviewed","status":"True","reason":"First","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)...)
 	assert.Equal(t, hidden != "", strings.Contains(answer, "connectionString: <omitted>"), answer)
+	assert.Equal(t, "First", reason())
 	got := k.peer(t, name)
 	assert.Equal(t, value, issued())
 	assert.Empty(t, got.Labels)
@@ -137,7 +147,8 @@ func (k *kubectlSuite) testStatus(t *testing.T) {
 	for user, shown := range map[string]string{k.Admin: value, k.Operator: hidden, k.Viewer: hidden} {
 		assert.Equal(t, shown, k.must(t, user, "", status("get", "-o", "jsonpath={.status.invite.connectionString}")...), user)
 		assert.Equal(t, shown, k.must(t, user, "", "get", "cpeer", name, "-o", "jsonpath={.status.invite.connectionString}"), user)
-		assert.Regexp(t, `\b41\b`, k.must(t, user, "", status("get")...), user)
+		assert.Equal(t, "First", k.must(t, user, "", status("get", "-o", `jsonpath={.status.conditions[?(@.type=="Reviewed")].reason}`)...), user)
+		assert.Regexp(t, `(?m)^reported +Invite `, k.must(t, user, "", status("get")...), user)
 	}
 
 	// The controllers write at their own times.
@@ -148,14 +159,14 @@ func (k *kubectlSuite) testStatus(t *testing.T) {
 		return read.Code == 0 && put.Code == 0 && k.peer(t, name).ResourceVersion == before //nolint:contextcheck // The same.
 	})
 	read := k.must(t, k.Operator, "", status("get", "-o", "yaml")...)
-	k.must(t, k.Operator, strings.Replace(read, "pairedProjectsCount: 41", "pairedProjectsCount: 42", 1), "replace", "--subresource=status", "-f", "-")
-	assert.EqualValues(t, 42, k.peer(t, name).Status.PairedProjectsCount)
+	k.must(t, k.Operator, strings.Replace(read, "reason: First", "reason: Second", 1), "replace", "--subresource=status", "-f", "-")
+	assert.Equal(t, "Second", reason())
 	assert.Equal(t, value, issued())
 
-	result, shown := k.edit(t, k.Operator, "s/pairedProjectsCount: 42/pairedProjectsCount: 43/", "cpeer", name, "--subresource=status")
+	result, shown := k.edit(t, k.Operator, "s/reason: Second/reason: Third/", "cpeer", name, "--subresource=status")
 	require.Zero(t, result.Code, result.Output())
 	assert.Equal(t, hidden != "", strings.Contains(shown, "connectionString: <omitted>"), shown)
-	assert.EqualValues(t, 43, k.peer(t, name).Status.PairedProjectsCount)
+	assert.Equal(t, "Third", reason())
 	assert.Equal(t, value, issued())
 	k.refused(t, k.Viewer, "", status("patch", "--type=merge", "-p", `{"status":{"pairedProjectsCount":1}}`), []string{`cannot patch resource "clusterpeers/status"`})
 	// A write to the main resource leaves the status, and its value, alone.

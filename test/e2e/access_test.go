@@ -41,13 +41,19 @@ import (
 
 // What the shipped ClusterRoles grant: verbs by resource.
 var (
-	viewerMay   = map[string][]string{"clusterpeers": {"get", "list", "watch"}, "clusterpeers/status": {"get"}}
-	operatorMay = map[string][]string{
-		"clusterpeers":        {"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"},
-		"clusterpeers/status": {"get", "update", "patch"},
-	}
+	viewerMay          = onEachKind([]string{"get", "list", "watch"}, []string{"get"})
+	operatorMay        = onEachKind([]string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}, []string{"get", "update", "patch"})
 	sensitiveReaderMay = map[string][]string{"clusterpeers": {"get", "list", "watch"}, "clusterpeers/sensitive": {"get", "list", "watch"}}
 )
+
+// onEachKind are verbs on the objects of all kinds, and on their status.
+func onEachKind(objects, status []string) map[string][]string {
+	may := map[string][]string{}
+	for _, resource := range []string{"clusterpeers", "peeringcapabilities", "projectpeers"} {
+		may[resource], may[resource+"/status"] = objects, status
+	}
+	return may
+}
 
 // Each verb of each role for people works, and nothing more.
 func (s *suite) roles(t *testing.T) {
@@ -79,15 +85,17 @@ func (s *suite) role(t *testing.T, role string, may map[string][]string) {
 	client := s.Client(t, user)
 	reviews := s.Clientset(t, user).AuthorizationV1().SelfSubjectAccessReviews()
 	tries := attempts(user)
-	for _, resource := range []string{"clusterpeers", "clusterpeers/status", "clusterpeers/sensitive"} {
-		for _, verb := range []string{"get", "list", "watch", "create", "update", "patch", "deletecollection", "delete", "*", "impersonate"} {
+	for _, resource := range []string{
+		"clusterpeers", "clusterpeers/status", "clusterpeers/sensitive", "peeringcapabilities", "peeringcapabilities/status", "projectpeers", "projectpeers/status",
+	} {
+		for _, verb := range []string{"get", "list", "watch", "create", "update", "patch", "deletecollection", "delete", "*", "impersonate", "escalate", "bind", "pair"} {
 			allowed := false
 			for _, granted := range may[resource] {
 				allowed = allowed || granted == verb
 			}
-			_, subresource, _ := strings.Cut(resource, "/")
+			kind, subresource, _ := strings.Cut(resource, "/")
 			review, err := reviews.Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-				ResourceAttributes: &authorizationv1.ResourceAttributes{Group: peeringv1alpha1.SchemeGroupVersion.Group, Resource: "clusterpeers", Subresource: subresource, Verb: verb},
+				ResourceAttributes: &authorizationv1.ResourceAttributes{Group: peeringv1alpha1.SchemeGroupVersion.Group, Resource: kind, Subresource: subresource, Verb: verb},
 			}}, metav1.CreateOptions{})
 			require.NoError(t, err)
 			assert.Equal(t, allowed, review.Status.Allowed, "may %s %s %s", role, verb, resource)

@@ -20,6 +20,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,21 +62,31 @@ func (s *suite) discovery(t *testing.T) {
 		version := found[0].Versions[0]
 		assert.Equal(t, gv.Version, version.Version)
 		assert.Equal(t, apidiscoveryv2.DiscoveryFreshnessCurrent, version.Freshness)
-		require.Len(t, version.Resources, 1)
-		resource := version.Resources[0]
-		assert.Equal(t, "clusterpeers", resource.Resource)
-		assert.Equal(t, "clusterpeer", resource.SingularResource)
-		// An empty group and version are those of the resource.
-		assert.Equal(t, &metav1.GroupVersionKind{Kind: "ClusterPeer"}, resource.ResponseKind)
-		assert.Equal(t, apidiscoveryv2.ScopeCluster, resource.Scope)
-		assert.Equal(t, everyVerb, resource.Verbs)
-		assert.Equal(t, []string{"cpeer"}, resource.ShortNames)
-		assert.Equal(t, []string{"entente"}, resource.Categories)
-		verbs := map[string][]string{}
-		for _, subresource := range resource.Subresources {
-			verbs[subresource.Subresource] = subresource.Verbs
+		type served struct {
+			singular, kind string
+			scope          apidiscoveryv2.ResourceScope
+			short          []string
+			subresources   string
 		}
-		assert.Equal(t, map[string][]string{"status": {"get", "patch", "update"}, "sensitive": {"get", "patch", "update"}}, verbs)
+		resources := map[string]served{}
+		for _, resource := range version.Resources {
+			// An empty group and version are those of the resource.
+			assert.Equal(t, &metav1.GroupVersionKind{Kind: resource.ResponseKind.Kind}, resource.ResponseKind)
+			assert.Equal(t, everyVerb, resource.Verbs, resource.Resource)
+			assert.Equal(t, []string{"entente"}, resource.Categories, resource.Resource)
+			var subresources []string
+			for _, subresource := range resource.Subresources {
+				assert.Equal(t, []string{"get", "patch", "update"}, subresource.Verbs, resource.Resource)
+				subresources = append(subresources, subresource.Subresource)
+			}
+			slices.Sort(subresources)
+			resources[resource.Resource] = served{resource.SingularResource, resource.ResponseKind.Kind, resource.Scope, resource.ShortNames, strings.Join(subresources, ",")}
+		}
+		assert.Equal(t, map[string]served{
+			"clusterpeers":        {"clusterpeer", "ClusterPeer", apidiscoveryv2.ScopeCluster, []string{"cpeer"}, "sensitive,status"},
+			"peeringcapabilities": {"peeringcapability", "PeeringCapability", apidiscoveryv2.ScopeCluster, []string{"peercap"}, "status"},
+			"projectpeers":        {"projectpeer", "ProjectPeer", apidiscoveryv2.ScopeNamespace, nil, "status"},
+		}, resources)
 	})
 
 	t.Run("legacy", func(t *testing.T) {
@@ -94,31 +106,38 @@ func (s *suite) discovery(t *testing.T) {
 		}
 		list := decoded[metav1.APIResourceList](t, s.get(t, viewer, "/apis/"+gv.String(), legacy).body)
 		assert.Equal(t, gv.String(), list.GroupVersion)
-		resources := map[string]metav1.APIResource{}
+		var resources []string
 		for _, resource := range list.APIResources {
-			assert.Equal(t, "ClusterPeer", resource.Kind, resource.Name)
-			assert.False(t, resource.Namespaced, resource.Name)
-			resources[resource.Name] = resource
+			verbs := []string{"get", "patch", "update"}
+			if !strings.Contains(resource.Name, "/") {
+				verbs = everyVerb
+				assert.Equal(t, []string{"entente"}, resource.Categories, resource.Name)
+			}
+			assert.Equal(t, verbs, []string(resource.Verbs), resource.Name)
+			resources = append(resources, fmt.Sprint(resource.Name, " ", resource.Kind, " ", resource.SingularName, " ", resource.ShortNames, " ", resource.Namespaced))
 		}
-		require.Len(t, resources, 3)
-		main := resources["clusterpeers"]
-		assert.Equal(t, everyVerb, []string(main.Verbs))
-		assert.Equal(t, "clusterpeer", main.SingularName)
-		assert.Equal(t, []string{"cpeer"}, main.ShortNames)
-		assert.Equal(t, []string{"entente"}, main.Categories)
-		for _, name := range []string{"clusterpeers/status", "clusterpeers/sensitive"} {
-			assert.Equal(t, []string{"get", "patch", "update"}, []string(resources[name].Verbs), name)
-		}
+		assert.ElementsMatch(t, []string{
+			"clusterpeers ClusterPeer clusterpeer [cpeer] false",
+			"clusterpeers/status ClusterPeer  [] false",
+			"clusterpeers/sensitive ClusterPeer  [] false",
+			"peeringcapabilities PeeringCapability peeringcapability [peercap] false",
+			"peeringcapabilities/status PeeringCapability  [] false",
+			"projectpeers ProjectPeer projectpeer [] true",
+			"projectpeers/status ProjectPeer  [] true",
+		}, resources)
 	})
 }
 
 // OpenAPI of kube-apiserver has our kinds, with the mark of sensitive fields.
 func (s *suite) openAPI(t *testing.T) {
 	const (
-		collection = "/apis/peering.entente.dev/v1alpha1/clusterpeers"
-		mark       = "x-kubernetes-sensitive-data"
+		group = "/apis/peering.entente.dev/v1alpha1"
+		mark  = "x-kubernetes-sensitive-data"
 	)
-	paths := []string{collection, collection + "/{name}", collection + "/{name}/status", collection + "/{name}/sensitive"}
+	paths := []string{group + "/clusterpeers/{name}/sensitive"}
+	for _, collection := range []string{group + "/clusterpeers", group + "/peeringcapabilities", group + "/namespaces/{namespace}/projectpeers"} {
+		paths = append(paths, collection, collection+"/{name}", collection+"/{name}/status")
+	}
 	type field struct {
 		Description string `json:"description"`
 		Sensitive   bool   `json:"x-kubernetes-sensitive-data"`
@@ -145,13 +164,15 @@ func (s *suite) openAPI(t *testing.T) {
 				}
 			}
 			for _, kind := range schema.Kinds {
-				if strings.Contains(string(kind), `"ClusterPeer"`) {
-					kinds++
+				for _, name := range []string{`"ClusterPeer"`, `"PeeringCapability"`, `"ProjectPeer"`} {
+					if strings.Contains(string(kind), name) {
+						kinds++
+					}
 				}
 			}
 		}
 		assert.Equal(t, 2, sensitive, "fields with %s", mark)
-		assert.Equal(t, 1, kinds, "schemas of ClusterPeer")
+		assert.Equal(t, 3, kinds, "schemas of our kinds")
 	}
 
 	t.Run("v3", func(t *testing.T) {
@@ -180,7 +201,7 @@ func (s *suite) openAPI(t *testing.T) {
 		// kube-apiserver puts it together from time to time.
 		eventually(t, "the group is in OpenAPI v2", func(context.Context) error {
 			document = decoded[swagger](t, s.get(t, viewer, "/openapi/v2", "application/json").body)
-			if _, found := document.Paths[collection]; !found {
+			if _, found := document.Paths[group+"/clusterpeers"]; !found {
 				return errors.New("it is not")
 			}
 			return nil

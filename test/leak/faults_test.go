@@ -92,8 +92,8 @@ func faults() []fault {
 		{
 			name: "a log line", where: "stdout and stderr",
 			file:  "registry/sensitive/write.go",
-			right: `w.submitted = submittedValues(obj)`,
-			wrong: `w.submitted = submittedValues(obj); if planted("a log line") { klog.FromContext(ctx).V(10).Info("A write was computed", "values", w.submitted) }`,
+			right: `w.submitted, w.written = submittedValues(obj), submittedPaths(obj)`,
+			wrong: `w.submitted, w.written = submittedValues(obj), submittedPaths(obj); if planted("a log line") { klog.FromContext(ctx).V(10).Info("A write was computed", "values", w.submitted) }`,
 			plan:  plan{parts: []part{requests}, callers: []string{"operator"}, operations: only("put", "sensitive")},
 		},
 		{

@@ -1,0 +1,163 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiserver_test
+
+import (
+	"maps"
+)
+
+// fields are the fields of each kind as the reference has them, each with its type,
+// limits, enum and list type as OpenAPI says them.
+func fields() map[string]map[string]string {
+	return map[string]map[string]string{"ClusterPeer": clusterPeerFields(), "PeeringCapability": capabilityFields(), "ProjectPeer": projectPeerFields()}
+}
+
+func clusterPeerFields() map[string]string {
+	return withConditions(map[string]string{
+		"spec":                                 "object",
+		"spec.type":                            "string enum=Invite,Join",
+		"spec.capabilities":                    "array list=set",
+		"spec.capabilities[]":                  "string maxLength=63",
+		"spec.projects":                        "array list=set",
+		"spec.projects[]":                      "string maxLength=63",
+		"spec.invite":                          "object",
+		"spec.invite.expectedClusterUUID":      "string maxLength=36",
+		"spec.invite.tokenTTL":                 "string",
+		"spec.join":                            "object",
+		"spec.join.connectionString":           "string maxLength=4096 sensitive=true",
+		"spec.join.expectedClusterUUID":        "string maxLength=36",
+		"status":                               "object",
+		"status.access":                        "object",
+		"status.access.audiences":              "array list=map keys=capability",
+		"status.access.audiences[]":            "object",
+		"status.access.audiences[].audience":   "string",
+		"status.access.audiences[].capability": "string",
+		"status.access.caBundle":               "string",
+		"status.access.endpoint":               "string",
+		"status.effectiveCapabilities":         "array list=set",
+		"status.effectiveCapabilities[]":       "string maxLength=63",
+		"status.grants":                        "array list=map keys=capability",
+		"status.grants[]":                      "object",
+		"status.grants[].capability":           "string",
+		"status.grants[].namespaces":           "array list=set",
+		"status.grants[].namespaces[]":         "string",
+		"status.invite":                        "object",
+		"status.invite.connectionString":       "string maxLength=4096 sensitive=true",
+		"status.invite.expiresAt":              "string",
+		"status.invite.tokenHash":              "string maxLength=64",
+		"status.invite.tokenID":                "string maxLength=16",
+		"status.invite.used":                   "boolean",
+		"status.observedGeneration":            "integer",
+		"status.offer":                         "object",
+		"status.offer.capabilities":            "array list=map keys=name",
+		"status.offer.capabilities[]":          "object",
+		"status.offer.capabilities[].name":     "string",
+		"status.offer.capabilities[].scope":    "array list=set",
+		"status.offer.capabilities[].scope[]":  "string",
+		"status.offer.capabilities[].version":  "string",
+		"status.offer.issuer":                  "object",
+		"status.offer.issuer.jwks":             "string",
+		"status.offer.issuer.url":              "string",
+		"status.offer.peeringVersion":          "string maxLength=64",
+		"status.offer.projects":                "array list=map keys=name",
+		"status.offer.projects[]":              "object",
+		"status.offer.projects[].name":         "string",
+		"status.offer.projects[].namespaces":   "array list=set",
+		"status.offer.projects[].namespaces[]": "string",
+		"status.pairedProjectsCount":           "integer",
+		"status.peer":                          "object",
+		"status.peer.alias":                    "string maxLength=1048576",
+		"status.peer.capabilities":             "array list=map keys=name",
+		"status.peer.capabilities[]":           "object",
+		"status.peer.capabilities[].name":      "string maxLength=1048576",
+		"status.peer.capabilities[].scope":     "array list=set",
+		"status.peer.capabilities[].scope[]":   "string maxLength=1048576",
+		"status.peer.capabilities[].version":   "string maxLength=1048576",
+		"status.peer.clusterUUID":              "string maxLength=1048576",
+		"status.peer.endpoint":                 "string maxLength=1048576",
+		"status.peer.issuer":                   "object",
+		"status.peer.issuer.jwks":              "string maxLength=1048576",
+		"status.peer.issuer.url":               "string maxLength=1048576",
+		"status.peer.lastSyncTime":             "string",
+		"status.peer.peeringVersion":           "string maxLength=64",
+		"status.peer.projects":                 "array list=map keys=name",
+		"status.peer.projects[]":               "object",
+		"status.peer.projects[].name":          "string maxLength=1048576",
+		"status.peer.projects[].namespaces":    "array list=set",
+		"status.peer.projects[].namespaces[]":  "string maxLength=1048576",
+		"status.phase":                         "string enum=Active,Error,Pending",
+	})
+}
+
+func capabilityFields() map[string]string {
+	return withConditions(map[string]string{
+		"spec":                           "object",
+		"spec.consumers":                 "array list=atomic",
+		"spec.consumers[]":               "object",
+		"spec.consumers[].kind":          "string default=ServiceAccount enum=ServiceAccount",
+		"spec.consumers[].name":          "string maxLength=253",
+		"spec.consumers[].namespace":     "string maxLength=63",
+		"spec.rules":                     "array list=atomic",
+		"spec.rules[]":                   "object",
+		"spec.rules[].apiGroups":         "array list=set",
+		"spec.rules[].apiGroups[]":       "string maxLength=253",
+		"spec.rules[].nonResourceURLs":   "array list=set",
+		"spec.rules[].nonResourceURLs[]": "string maxLength=253",
+		"spec.rules[].resourceNames":     "array list=set",
+		"spec.rules[].resourceNames[]":   "string maxLength=253",
+		"spec.rules[].resources":         "array list=set",
+		"spec.rules[].resources[]":       "string maxLength=253",
+		"spec.rules[].verbs":             "array list=set",
+		"spec.rules[].verbs[]":           "string maxLength=253",
+		"spec.version":                   "string maxLength=64",
+		"status":                         "object",
+		"status.observedGeneration":      "integer",
+	})
+}
+
+func projectPeerFields() map[string]string {
+	return map[string]string{
+		"status":                        "object",
+		"status.capabilities":           "array list=map keys=name",
+		"status.capabilities[]":         "object",
+		"status.capabilities[].name":    "string",
+		"status.capabilities[].scope":   "array list=set",
+		"status.capabilities[].scope[]": "string",
+		"status.capabilities[].version": "string",
+		"status.clusterUUID":            "string",
+		"status.message":                "string",
+		"status.reason":                 "string",
+		"status.remoteNamespaces":       "array list=set",
+		"status.remoteNamespaces[]":     "string",
+		"status.state":                  "string enum=Paired,PeerUnreachable",
+	}
+}
+
+// withConditions adds the conditions of a status, the same for every kind.
+func withConditions(others map[string]string) map[string]string {
+	maps.Copy(others, map[string]string{
+		"status.conditions":                      "array list=map keys=type",
+		"status.conditions[]":                    "object",
+		"status.conditions[].lastTransitionTime": "string",
+		"status.conditions[].message":            "string",
+		"status.conditions[].observedGeneration": "integer minimum=0",
+		"status.conditions[].reason":             "string maxLength=1024",
+		"status.conditions[].status":             "string enum=False,True,Unknown",
+		"status.conditions[].type":               "string maxLength=316",
+	})
+	return others
+}
