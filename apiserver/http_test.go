@@ -564,8 +564,14 @@ func named(kind, object string) func(event) bool {
 	return func(e event) bool { return (kind == "" || e.Type == kind) && name(e.Object) == object }
 }
 
-// operatorRules are every ordinary verb on the main resource and status.
+// operatorRules are every ordinary verb on the main resource and status, and what it takes to
+// name capabilities.
 func operatorRules() []rbacv1.PolicyRule {
 	verbs := []string{"create", "get", "list", "watch", "update", "patch", "delete", "deletecollection"}
-	return []rbacv1.PolicyRule{harness.Rule(verbs, []string{"clusterpeers", "clusterpeers/status"})}
+	return []rbacv1.PolicyRule{harness.Rule(verbs, []string{"clusterpeers", "clusterpeers/status"}), bindRule()}
+}
+
+// bindRule lets who has it name every capability, for tests of other things than that (G2).
+func bindRule() rbacv1.PolicyRule {
+	return harness.Rule([]string{"bind"}, []string{"peeringcapabilities"})
 }

@@ -93,6 +93,7 @@ func inputStored(t *testing.T, s *harness.Server) []peeringv1alpha1.ClusterPeer 
 // never the value), nothing stored, nothing lost.
 func TestInput(t *testing.T) {
 	s := harness.Start(t)
+	s.SetRules(t, harness.Operator, bindRule())
 	client := s.HTTP(t, harness.Operator)
 	created := inputDo(t, client, http.MethodPost, s.Base+inputPath, inputJSON,
 		strings.NewReader(inputPeer("east", `"type":"Join","capabilities":["one"],"join":{"connectionString":"`+inputCanary+`"}`)))

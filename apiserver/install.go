@@ -98,7 +98,11 @@ func peeringGroup(api *API, generic *genericapiserver.Config, sight authorizer.A
 	if err != nil {
 		return nil, err
 	}
-	clusterPeers, err := clusterpeer.NewStorage(api.Scheme, generic.RESTOptionsGetter, sight, metrics, issuers)
+	peerGuard, err := escalation.NewPeerGuard(generic.Authorization.Authorizer, capabilities.Main)
+	if err != nil {
+		return nil, err
+	}
+	clusterPeers, err := clusterpeer.NewStorage(api.Scheme, generic.RESTOptionsGetter, sight, metrics, issuers, peerGuard)
 	if err != nil {
 		return nil, err
 	}

@@ -299,6 +299,7 @@ func TestK2Selectors(t *testing.T) {
 // K2: generation and the status subresource.
 func TestK2GenerationAndStatus(t *testing.T) {
 	s := startAPI(t)
+	s.SetRules(t, harness.Operator, bindRule())
 	value := s.secret()
 	s.seed(t, "g", value, "")
 	now := func() int64 {
@@ -409,6 +410,7 @@ func TestK2GenerationAndStatus(t *testing.T) {
 // K1: what is invalid is said at once, path by path.
 func TestK1Validation(t *testing.T) {
 	s := startAlone(t)
+	s.SetRules(t, harness.Operator, bindRule())
 	refuses := func(method, path, body, contentType string, want ...string) {
 		t.Helper()
 		a := s.do(t, harness.Operator, method, path, body, as(contentType))

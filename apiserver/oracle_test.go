@@ -629,6 +629,7 @@ func (o oracle) run(t testing.TB, s *api, tw *twin) asked {
 // caller can see afterwards is the same, but for what the table of oracles says.
 func TestR10WhatAGuessTells(t *testing.T) {
 	s := startAlone(t)
+	s.SetRules(t, harness.Operator, bindRule())
 	s.AddUser(t, "patcher", append(operatorRules(), harness.Rule([]string{"patch", "update"}, []string{"clusterpeers/sensitive"}))...)
 	oracles := allOracles()
 	events := s.watch(t, harness.Operator, "?resourceVersion=0&allowWatchBookmarks=true", revealing())

@@ -52,12 +52,13 @@ func statusManifest(t testing.TB, name, value string) string {
 // R5, R6: the answers of writes, for a holder of the right and for others.
 func TestR5WriteAnswers(t *testing.T) {
 	s := startAlone(t)
+	s.SetRules(t, harness.Operator, bindRule())
 	main, sensitive := operatorRules(), []string{"clusterpeers/sensitive"}
 	// The verb of the decision is get (list for a collection), not the request's.
 	s.AddUser(t, "gets", append(main, harness.Rule([]string{"get"}, sensitive))...)
 	s.AddUser(t, "lists", append(main, harness.Rule([]string{"list"}, sensitive))...)
 	s.AddUser(t, "writes", append(main, harness.Rule([]string{"create", "update", "patch", "delete", "deletecollection"}, sensitive))...)
-	s.AddUser(t, "blind", harness.Rule([]string{"create", "update", "patch", "delete"}, []string{"clusterpeers", "clusterpeers/status"}))
+	s.AddUser(t, "blind", bindRule(), harness.Rule([]string{"create", "update", "patch", "delete"}, []string{"clusterpeers", "clusterpeers/status"}))
 	type rights struct{ one, many bool }
 	for user, r := range map[string]rights{
 		harness.Admin: {true, true}, harness.Operator: {}, "gets": {one: true}, "lists": {many: true}, "writes": {}, "blind": {},
@@ -415,6 +416,7 @@ func managers(t testing.TB, a answer) string {
 // placeholder.
 func TestR10PatchesSeeThePlaceholder(t *testing.T) {
 	s := startAlone(t)
+	s.SetRules(t, harness.Operator, bindRule())
 	const into = "/metadata/annotations/peering.entente.dev~1copy"
 	type outcome struct {
 		code int    // 0: any of 4xx
@@ -673,6 +675,7 @@ func TestR10NoOracle(t *testing.T) {
 // R11: the placeholder means "as it is".
 func TestR11PlaceholderKeeps(t *testing.T) {
 	s := startAlone(t)
+	s.SetRules(t, harness.Operator, bindRule())
 	for _, user := range []string{harness.Operator, harness.Admin} {
 		t.Run("ten rounds by "+user, func(t *testing.T) {
 			t.Parallel()

@@ -36,6 +36,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
@@ -59,6 +60,7 @@ import (
 	"entente.dev/entente/peering/record"
 	"entente.dev/entente/peering/record/recordtest"
 	"entente.dev/entente/registry/peering/clusterpeer"
+	"entente.dev/entente/registry/peering/escalation"
 	"entente.dev/entente/registry/sensitive"
 )
 
@@ -109,10 +111,12 @@ func newRealServer(t *testing.T) *realServer {
 	_, storage := etcd3testing.NewUnsecuredEtcd3TestClientServer(t)
 	storage.Codec = codecs.LegacyCodec(peeringv1alpha1.SchemeGroupVersion)
 	storage.EventsHistoryWindow = storagebackend.DefaultEventsHistoryWindow
+	guard, err := escalation.NewPeerGuard(authorizerfactory.NewAlwaysAllowAuthorizer(), noCapabilities{})
+	require.NoError(t, err)
 	endpoints, err := clusterpeer.NewStorage(scheme, generic.RESTOptions{
 		StorageConfig: storage.ForResource(peering.Resource("clusterpeers")), Decorator: genericregistry.StorageWithCacher(),
 		ResourcePrefix: "clusterpeers", DeleteCollectionWorkers: 1, EnableGarbageCollection: true,
-	}, sight, nil, func(user.Info) bool { return true }) // so that there is something for the controller to mend
+	}, sight, nil, func(user.Info) bool { return true }, guard) // so that there is something for the controller to mend
 	require.NoError(t, err)
 	t.Cleanup(endpoints.Main.Destroy)
 	require.Eventually(t, func() bool { return endpoints.Main.ReadinessCheck() == nil }, deadline, time.Millisecond)
@@ -146,6 +150,13 @@ func (s *realServer) as(t *testing.T, name string) versioned.Interface {
 	return client
 }
 
+// noCapabilities is a store without PeeringCapabilities.
+type noCapabilities struct{}
+
+func (noCapabilities) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	return nil, apierrors.NewNotFound(peering.Resource("peeringcapabilities"), name)
+}
+
 // whole is a controller that runs against a real server.
 type whole struct {
 	t               *testing.T
@@ -165,7 +176,7 @@ func newReal(t *testing.T) *whole {
 	factory := externalversions.NewSharedInformerFactory(client, 0)
 	controller, err := New(Config{
 		Client: client, Informer: factory.Peering().V1alpha1().ClusterPeers(), Recorder: events.NewFakeRecorder(1000), Clock: clock.RealClock{},
-		Ledger: r.ledger, Dialer: r.dialer, Self: exchange.Self{ClusterUUID: ourUUID, Endpoints: []string{"https://ours.example.com"}}, TokenRandom: &counter{},
+		Ledger: r.ledger, Plans: &plans{}, Dialer: r.dialer, Self: exchange.Self{ClusterUUID: ourUUID, Endpoints: []string{"https://ours.example.com"}}, TokenRandom: &counter{},
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())

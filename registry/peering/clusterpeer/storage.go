@@ -29,6 +29,7 @@ import (
 
 	"entente.dev/entente/apis/peering"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/registry/peering/escalation"
 	"entente.dev/entente/registry/sensitive"
 )
 
@@ -42,8 +43,9 @@ type Storage struct {
 }
 
 // NewStorage makes the endpoints of ClusterPeer. The authorizer is the one that
-// says who may see sensitive fields.
-func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, a authorizer.UnconditionalAuthorizer, metrics *sensitive.Metrics, issuers Issuers) (*Storage, error) {
+// says who may see sensitive fields. The guard judges what is written but to /status,
+// through which nothing is granted (G2).
+func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, a authorizer.UnconditionalAuthorizer, metrics *sensitive.Metrics, issuers Issuers, guard *escalation.Guard) (*Storage, error) {
 	strategy := newStrategy(scheme)
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &peering.ClusterPeer{} },
@@ -65,18 +67,26 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, a 
 	status, sensitiveFields := statusStrategy{strategy, issuers}, sensitiveStrategy{strategy}
 	statusStore.UpdateStrategy, sensitiveStore.UpdateStrategy = status, sensitiveFields
 
+	guarded, err := escalation.NewStore(store, guard)
+	if err != nil {
+		return nil, err
+	}
+	guardedSensitive, err := escalation.NewStore(&sensitiveStore, guard)
+	if err != nil {
+		return nil, err
+	}
 	decider, err := sensitive.NewDecider(a, peeringv1alpha1.SchemeGroupVersion.WithResource(resource), "ClusterPeer", metrics)
 	if err != nil {
 		return nil, err
 	}
 	out := &Storage{}
-	if out.Main, err = sensitive.NewREST(store, decider, []string{"cpeer"}, []string{"entente"}); err != nil {
+	if out.Main, err = sensitive.NewREST(guarded, decider, []string{"cpeer"}, []string{"entente"}); err != nil {
 		return nil, err
 	}
 	if out.Status, err = sensitive.NewSubresource(&statusStore, decider, status.resetFieldsFilter()); err != nil {
 		return nil, err
 	}
-	if out.Sensitive, err = sensitive.NewSubresource(&sensitiveStore, decider, sensitiveFields.resetFieldsFilter()); err != nil {
+	if out.Sensitive, err = sensitive.NewSubresource(guardedSensitive, decider, sensitiveFields.resetFieldsFilter()); err != nil {
 		return nil, err
 	}
 	return out, nil

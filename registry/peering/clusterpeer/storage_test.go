@@ -42,6 +42,7 @@ import (
 
 	"entente.dev/entente/apis/peering"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/registry/peering/escalation"
 )
 
 // The users of these tests. holder may see sensitive fields, operator may not.
@@ -64,9 +65,21 @@ func as(name, subresource string) context.Context {
 	return genericapirequest.WithUser(requestContext(subresource), &user.DefaultInfo{Name: name})
 }
 
-// newStorage makes the endpoints over a real etcd, with the watch cache.
+// newTestStorage makes the endpoints over a real etcd, with the watch cache. Everybody may
+// name every capability.
 func newTestStorage(t *testing.T) *Storage {
 	t.Helper()
+	return newGuardedStorage(t, func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		return authorizer.DecisionAllow, "", nil
+	})
+}
+
+// newGuardedStorage is newTestStorage with an authorizer that says who may name which
+// capabilities.
+func newGuardedStorage(t *testing.T, rights authorizer.AuthorizerFunc) *Storage {
+	t.Helper()
+	guard, err := escalation.NewPeerGuard(rights, capabilities{})
+	require.NoError(t, err)
 	scheme := newScheme(t)
 	_, config := etcd3testing.NewUnsecuredEtcd3TestClientServer(t)
 	config.Codec = serializer.NewCodecFactory(scheme).LegacyCodec(peeringv1alpha1.SchemeGroupVersion)
@@ -75,7 +88,7 @@ func newTestStorage(t *testing.T) *Storage {
 		StorageConfig: config.ForResource(peering.Resource(resource)), Decorator: genericregistry.StorageWithCacher(),
 		ResourcePrefix: resource, DeleteCollectionWorkers: 1, EnableGarbageCollection: true,
 	}
-	storage, err := NewStorage(scheme, options, authorizer.AuthorizerFunc(decide), nil, everybody)
+	storage, err := NewStorage(scheme, options, authorizer.AuthorizerFunc(decide), nil, everybody, guard)
 	require.NoError(t, err)
 	t.Cleanup(storage.Main.Destroy)
 	require.Eventually(t, func() bool { return storage.Main.ReadinessCheck() == nil }, time.Minute, time.Millisecond)
@@ -280,14 +293,21 @@ func (noOptions) GetRESTOptions(schema.GroupResource, runtime.Object) (generic.R
 	return generic.RESTOptions{}, assert.AnError
 }
 
-// A server without a store, or without who decides, is not started.
+// A server without a store, without who decides, or without a guard is not started.
 func TestNewStorageFails(t *testing.T) {
-	_, err := NewStorage(newScheme(t), noOptions{}, authorizer.AuthorizerFunc(decide), nil, nil)
+	_, err := NewStorage(newScheme(t), noOptions{}, authorizer.AuthorizerFunc(decide), nil, nil, nil)
 	assert.ErrorIs(t, err, assert.AnError)
-	_, config := etcd3testing.NewUnsecuredEtcd3TestClientServer(t)
-	config.Codec = serializer.NewCodecFactory(newScheme(t)).LegacyCodec(peeringv1alpha1.SchemeGroupVersion)
-	_, err = NewStorage(newScheme(t), generic.RESTOptions{
-		StorageConfig: config.ForResource(peering.Resource(resource)), Decorator: generic.UndecoratedStorage, ResourcePrefix: resource,
-	}, nil, nil, nil)
-	assert.Error(t, err)
+	guard, err := escalation.NewPeerGuard(authorizer.AuthorizerFunc(decide), capabilities{})
+	require.NoError(t, err)
+	for _, given := range []struct {
+		decides authorizer.UnconditionalAuthorizer
+		guard   *escalation.Guard
+	}{{nil, guard}, {authorizer.AuthorizerFunc(decide), nil}} {
+		_, config := etcd3testing.NewUnsecuredEtcd3TestClientServer(t)
+		config.Codec = serializer.NewCodecFactory(newScheme(t)).LegacyCodec(peeringv1alpha1.SchemeGroupVersion)
+		_, err = NewStorage(newScheme(t), generic.RESTOptions{
+			StorageConfig: config.ForResource(peering.Resource(resource)), Decorator: generic.UndecoratedStorage, ResourcePrefix: resource,
+		}, given.decides, nil, nil, given.guard)
+		assert.Error(t, err)
+	}
 }
