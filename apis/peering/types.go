@@ -302,7 +302,8 @@ type Grant struct {
 	// Name of the capability.
 	Capability string
 	// Namespaces where the access applies. Absent for a capability that covers
-	// cluster-scoped resources only.
+	// cluster-scoped resources only. Of more than 2,000 in all grants the first are
+	// listed, of each grant one at least.
 	Namespaces []string
 }
 

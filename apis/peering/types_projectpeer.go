@@ -71,6 +71,7 @@ type ProjectPeerStatus struct {
 	ClusterUUID string
 	// Capabilities that apply in the project, one entry a name.
 	Capabilities []OfferedCapability
-	// Namespaces of the project in the other cluster.
+	// Namespaces of the project in the other cluster, 200 at most; the message tells how
+	// many more there are.
 	RemoteNamespaces []string
 }

@@ -41,16 +41,26 @@ func projectAccess(wanted *peeringv1alpha1.ClusterPeerStatus, plan *access.Plan)
 	wanted.PairedProjectsCount = int32(len(plan.Paired)) //nolint:gosec // There are 500 at most (P10).
 }
 
+// grantedAtMost is how many namespaces the grants of a status list in all: an object has to
+// fit the store.
+const grantedAtMost = 2000
+
 // projectGrants shows what access there is: by the ledger, which knows what was made,
 // and not by what is to be.
 func projectGrants(grants []*record.Grant) []peeringv1alpha1.Grant {
 	var shown []peeringv1alpha1.Grant
+	left := grantedAtMost
 	for _, grant := range grants {
 		if slices.ContainsFunc(grant.Objects, func(o record.GrantedObject) bool { return o.UID != "" }) {
 			shown = append(shown, peeringv1alpha1.Grant{Capability: grant.Capability, Namespaces: grant.Namespaces()})
 		}
 	}
 	slices.SortFunc(shown, func(a, b peeringv1alpha1.Grant) int { return strings.Compare(a.Capability, b.Capability) })
+	for i := range shown {
+		// One at least: without any it would be a grant for the whole cluster only.
+		shown[i].Namespaces = shown[i].Namespaces[:min(len(shown[i].Namespaces), max(left, 1))]
+		left -= len(shown[i].Namespaces)
+	}
 	return shown
 }
 

@@ -17,6 +17,7 @@ limitations under the License.
 package clusterpeer
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
 
@@ -72,6 +73,24 @@ func TestG5StatusTellsWhatIsGranted(t *testing.T) {
 	f.settle("p")
 	assert.Empty(t, f.real("p").Status.EffectiveCapabilities)
 	assert.Zero(t, f.real("p").Status.PairedProjectsCount)
+}
+
+// G5: however much is granted, the status fits the store.
+func TestG5StatusFitsTheStore(t *testing.T) {
+	var grants []*record.Grant
+	for _, capability := range []string{"c", "b", "a"} {
+		grant := &record.Grant{Capability: capability}
+		for i := range 1500 {
+			grant.Objects = append(grant.Objects, record.GrantedObject{Kind: "Role", Namespace: fmt.Sprintf("ns-%04d", i), UID: "u"})
+		}
+		grants = append(grants, grant)
+	}
+	shown := projectGrants(append(grants, &record.Grant{Capability: "d", Objects: []record.GrantedObject{{Kind: "ClusterRole", UID: "u"}}}))
+	var counts []int
+	for _, grant := range shown {
+		counts = append(counts, len(grant.Namespaces))
+	}
+	assert.Equal(t, []int{1500, 500, 1, 0}, counts)
 }
 
 // G3: of each capability that does not take effect an Event says why, once, and so does

@@ -187,6 +187,18 @@ func TestG4ProjectPeers(t *testing.T) {
 	assert.Empty(t, f.settle("west"))
 }
 
+// P11: a peer may name 2,000 namespaces; they are not copied into each of ours.
+func TestP11RemoteNamespacesAreFew(t *testing.T) {
+	pair := access.Pair{Name: "b", Local: []string{"b"}, Remote: make([]string, remoteAtMost)}
+	status := statuses(paired(pair))["b"]
+	assert.Len(t, status.RemoteNamespaces, remoteAtMost)
+	assert.NotContains(t, status.Message, "more")
+	pair.Remote = append(pair.Remote, "one", "two")
+	status = statuses(paired(pair))["b"]
+	assert.Len(t, status.RemoteNamespaces, remoteAtMost)
+	assert.Contains(t, status.Message, "It has 2 more namespaces there than are listed.")
+}
+
 // G4: strays are removed, whatever they say, and what others write into a status is
 // replaced; other ClusterPeers' are left alone.
 func TestG4Strays(t *testing.T) {

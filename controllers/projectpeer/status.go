@@ -17,11 +17,17 @@ limitations under the License.
 package projectpeer
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/controllers/access"
 )
+
+// remoteAtMost is how many namespaces of the other cluster a ProjectPeer lists. Each of ours
+// has the list.
+const remoteAtMost = 200
 
 // statuses returns what the ProjectPeers of a ClusterPeer should say, by namespace.
 func statuses(plan *access.Plan) map[string]peeringv1alpha1.ProjectPeerStatus {
@@ -45,6 +51,10 @@ func statuses(plan *access.Plan) map[string]peeringv1alpha1.ProjectPeerStatus {
 		if plan.Unreachable {
 			status.State = peeringv1alpha1.ProjectPeerStatePeerUnreachable
 			status.Message += " That cluster is out of reach. What its modules may do here stays."
+		}
+		if more := len(pair.Remote) - remoteAtMost; more > 0 {
+			status.RemoteNamespaces = pair.Remote[:remoteAtMost]
+			status.Message += fmt.Sprintf(" It has %d more namespaces there than are listed.", more)
 		}
 		status.Reason = string(status.State)
 		for _, namespace := range pair.Local {

@@ -74,6 +74,18 @@ func isForbiddenResource(resource string) bool {
 	return false
 }
 
+// isGround tells whether what is written to a resource decides where a peer is granted
+// something (G4).
+func isGround(group, resource string) bool {
+	of, _, _ := strings.Cut(resource, "/")
+	return group == corev1.GroupName && of == "namespaces" || group == "deckhouse.io" && of == "projects"
+}
+
+// makesGround tells whether a verb could put something on that ground.
+func makesGround(verb string) bool {
+	return !isRead(verb) && verb != "delete" && verb != "deletecollection"
+}
+
 func isRead(verb string) bool { return verb == "get" || verb == "list" || verb == "watch" }
 
 // isNameless tells whether a verb is for objects whose names a request does not tell, so
@@ -88,6 +100,9 @@ func forbiddenTogether(rule *peeringv1alpha1.CapabilityRule, path *field.Path) *
 				return forbidden("is a write to an API group that is only read: rbac, admissionregistration, apiregistration, apiextensions and certificates").at(path.Child("verbs").Index(i))
 			}
 		}
+	}
+	if found := groundFault(rule, path); found != nil {
+		return found
 	}
 	if !slices.Contains(rule.APIGroups, corev1.GroupName) {
 		return nil
@@ -105,6 +120,20 @@ func forbiddenTogether(rule *peeringv1alpha1.CapabilityRule, path *field.Path) *
 			if isNameless(verb) {
 				return forbidden("is a verb that resourceNames do not limit, and so for all Secrets").at(path.Child("verbs").Index(i))
 			}
+		}
+	}
+	return nil
+}
+
+// groundFault finds a rule by which a peer would decide where it is granted something.
+func groundFault(rule *peeringv1alpha1.CapabilityRule, path *field.Path) *fault {
+	i := slices.IndexFunc(rule.Verbs, makesGround)
+	if i < 0 {
+		return nil
+	}
+	for _, group := range rule.APIGroups {
+		if slices.ContainsFunc(rule.Resources, func(resource string) bool { return isGround(group, resource) }) {
+			return forbidden("is a write to what says which project a namespace belongs to: namespaces and Projects").at(path.Child("verbs").Index(i))
 		}
 	}
 	return nil

@@ -238,6 +238,14 @@ func TestG1ForbiddenRules(t *testing.T) {
 		{on("get create", "", "secrets", "token"), "verbs[1]"},
 		{on("deletecollection", "", "secrets", "token"), "verbs[0]"},
 
+		{on("get patch", "", "namespaces"), "verbs[1]"},
+		{on("create", "", "pods namespaces"), "verbs[0]"},
+		{on("update", "", "namespaces/finalize"), "verbs[0]"},
+		{on("update", "", "namespaces", "b"), "verbs[0]"},
+		{on("patch", "deckhouse.io", "projects"), "verbs[0]"},
+		{on("update", "deckhouse.io", "projects/status"), "verbs[0]"},
+		{rule{Verbs: list("update"), APIGroups: list("deckhouse.io", ""), Resources: list("pods", "projects")}, "verbs[0]"},
+
 		{on("get", rbac, "clusterroles", "view", "system:node"), "resourceNames[1]"},
 		{on("get", "", "configmaps", "system:"), "resourceNames[0]"},
 	} {

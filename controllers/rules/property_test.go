@@ -37,10 +37,10 @@ var (
 	}
 	someGroups = []string{
 		"", "apps", "rbac.authorization.k8s.io", "admissionregistration.k8s.io", "apiregistration.k8s.io", "apiextensions.k8s.io",
-		"certificates.k8s.io", "peering.entente.dev", "core.convoy.kumodo.io", "vault.example.com", "*", "Apps",
+		"certificates.k8s.io", "peering.entente.dev", "core.convoy.kumodo.io", "deckhouse.io", "vault.example.com", "*", "Apps",
 	}
 	someResources = []string{
-		"configmaps", "pods", "pods/log", "nodes", "deployments", "secrets", "roles", "serviceaccounts",
+		"configmaps", "pods", "pods/log", "nodes", "namespaces", "namespaces/finalize", "projects", "deployments", "secrets", "roles", "serviceaccounts",
 		"serviceaccounts/token", "nodes/proxy", "services/proxy", "pods/exec", "pods/attach", "pods/portforward", "pods/proxy",
 		"pods/ephemeralcontainers", "*", "pods/*", "*/exec", "",
 	}
@@ -51,7 +51,7 @@ var (
 // roomy is a host cluster that has every resource in every group, so that it is no help.
 type roomy struct{}
 
-func (roomy) Scope(_, resource string) (namespaced, found bool) { return resource != "nodes", true }
+func (roomy) Scope(_, resource string) (namespaced, found bool) { return resource != "nodes" && resource != "namespaces", true }
 func (roomy) Failed(string) bool                                { return false }
 
 // request is a rule for one request, as an authorizer sees it. The name of a request that
@@ -98,6 +98,11 @@ func neverVerbs() (all []rbacv1.PolicyRule) {
 					all = append(all, request(verb, group, resource, name))
 				}
 			}
+		}
+	}
+	for _, verb := range []string{"create", "update", "patch", "use"} {
+		for _, name := range []string{"", "a"} {
+			all = append(all, request(verb, "", "namespaces", name), request(verb, "", "namespaces/finalize", name), request(verb, "deckhouse.io", "projects", name))
 		}
 	}
 	for _, verb := range bad {

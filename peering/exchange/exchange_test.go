@@ -225,10 +225,54 @@ func TestP11Reduce(t *testing.T) {
 	}
 	assert.Equal(t, protocol.Offer{
 		Capabilities: []protocol.Capability{{Name: "a", Version: "1", Scope: []string{"project"}}},
-		Projects:     []protocol.Project{{Name: "p", Namespaces: []string{"p-2"}}},
+		Projects:     []protocol.Project{{Name: "p", Namespaces: []string{"p-1", "p-2"}}},
 		Alias:        "new",
 	}, exchange.Reduce(held, next), "another key or URL of the issuer is something new")
 	assert.Equal(t, []string{"p-1", "p-2"}, held.Projects[0].Namespaces)
+}
+
+// P11: namespaces of the other cluster decide nothing here, and each change of them is told
+// in each namespace of ours: fewer wait as more do.
+func TestP11NamespacesWait(t *testing.T) {
+	e, w := newPair(t)
+	offer := func(namespaces ...string) protocol.Offer {
+		return protocol.Offer{Projects: []protocol.Project{{Name: "p", Namespaces: namespaces}}}
+	}
+	w.offers(1, offer("a", "b", "c"))
+	require.True(t, beat(t, w, e, noon).Changed)
+	for i, namespaces := range [][]string{{"a", "b"}, {"a"}, {"a", "c"}} {
+		w.offers(uint64(2+i), offer(namespaces...))
+		out := beat(t, w, e, noon.Add(time.Duration(1+i)*time.Second))
+		assert.True(t, out.Repeat)
+		assert.Equal(t, []string{"a", "b", "c"}, e.peer.Remote.Offer.Body.Projects[0].Namespaces)
+	}
+	beat(t, w, e, noon.Add(10*time.Second))
+	assert.Equal(t, []string{"a", "c"}, e.peer.Remote.Offer.Body.Projects[0].Namespaces)
+	w.offers(9, protocol.Offer{})
+	beat(t, w, e, noon.Add(11*time.Second))
+	assert.Empty(t, e.peer.Remote.Offer.Body.Projects, "the project goes at once")
+}
+
+// P11: a peer that is another one at every other beat is not given all back each time.
+func TestP11FaultsThatFlap(t *testing.T) {
+	e, w := newPair(t)
+	w.offers(1, capabilities("a"))
+	beat(t, w, e, noon)
+	gave, changes := true, 0
+	for i := range 60 {
+		said := w.say(t, noon)
+		expected := west
+		if i%2 == 1 {
+			expected = east
+		}
+		exchange.Hear(e.peer, exchange.Message{State: said, Expected: expected}, noon.Add(time.Duration(i)*time.Second))
+		if gives := e.peer.Remote.Fault == ""; gives != gave {
+			gave = gives
+			changes++
+		}
+	}
+	assert.LessOrEqual(t, changes, 2*6, "within a minute")
+	assert.GreaterOrEqual(t, changes, 2*5, "it heals all the same")
 }
 
 // P6: who may peer is asked again at every beat; a peering heals when it is right again.

@@ -63,13 +63,18 @@ func Hear(peer *record.Peer, said Message, now time.Time) Outcome {
 		said.Endpoints = remote.Endpoints
 	}
 	change(contact(remote, said.Time, !said.Away, now))
+	healed := false
 	switch reason := mismatch(remote, said.ClusterUUID, said.Expected); {
 	case reason != "":
 		change(set(&remote.Fault, reason))
 		out.Refused = reason
 		return out
+	case remote.Fault.Heals() && now.Sub(remote.Additive).Abs() < AdditiveInterval:
+		// All that it was granted comes back with that.
+		out.Repeat = true
+		return out
 	case remote.Fault.Heals():
-		remote.Fault = ""
+		remote.Fault, healed = "", true
 		out.Changed = true
 	}
 	change(set(&remote.Acked.Offer, said.Holds.Offer))
@@ -84,6 +89,9 @@ func Hear(peer *record.Peer, said Message, now time.Time) Outcome {
 		out.refuse(remote)
 	} else {
 		out.offer(remote, said.State, now)
+	}
+	if healed {
+		remote.Additive = now
 	}
 	return out
 }

@@ -27,8 +27,8 @@ import (
 
 var errCertificate = errors.New("the certificate is not one of the other cluster for our key")
 
-// AdditiveInterval is the least time between two accepted offers of one peer that add
-// something (P11): one that flaps costs no more than that.
+// AdditiveInterval is the least time between two accepted changes of one peer that add
+// something, or give back what a fault took (P11): one that flaps costs no more than that.
 const AdditiveInterval = 10 * time.Second
 
 // offer takes over an offer by its header (P10).
@@ -89,7 +89,9 @@ func (o *Outcome) sound(remote *record.Remote) {
 }
 
 // Reduce returns what next and held have in common, in next's words where something may
-// change without adding anything: the offer without what is new in next.
+// change without adding anything: the offer without what is new in next. The namespaces of
+// a project are the other cluster's and decide nothing here, but are told in each of ours:
+// they stay as they were, be they more or fewer in next.
 func Reduce(held, next protocol.Offer) protocol.Offer {
 	out := protocol.Offer{PeeringVersion: next.PeeringVersion, Alias: next.Alias}
 	for _, capability := range next.Capabilities {
@@ -107,8 +109,7 @@ func Reduce(held, next protocol.Offer) protocol.Offer {
 		if i < 0 {
 			continue
 		}
-		project.Namespaces = common(held.Projects[i].Namespaces, project.Namespaces)
-		out.Projects = append(out.Projects, project)
+		out.Projects = append(out.Projects, held.Projects[i])
 	}
 	if held.Issuer != nil && next.Issuer != nil && *held.Issuer == *next.Issuer {
 		out.Issuer = next.Issuer

@@ -802,7 +802,7 @@ func schema_entente_apis_peering_v1alpha1_Grant(ref common.ReferenceCallback) co
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Namespaces where the access applies. Absent for a capability that covers cluster-scoped resources only.",
+							Description: "Namespaces where the access applies. Absent for a capability that covers cluster-scoped resources only. Of more than 2,000 in all grants the first are listed, of each grant one at least.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1740,7 +1740,7 @@ func schema_entente_apis_peering_v1alpha1_ProjectPeerStatus(ref common.Reference
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Namespaces of the project in the other cluster.",
+							Description: "Namespaces of the project in the other cluster, 200 at most; the message tells how many more there are.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

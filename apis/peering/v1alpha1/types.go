@@ -497,7 +497,8 @@ type Grant struct {
 	// +k8s:required
 	Capability string `json:"capability"`
 	// Namespaces where the access applies. Absent for a capability that covers
-	// cluster-scoped resources only.
+	// cluster-scoped resources only. Of more than 2,000 in all grants the first are
+	// listed, of each grant one at least.
 	// +optional
 	// +listType=set
 	// +k8s:optional

@@ -92,7 +92,8 @@ type ProjectPeerStatus struct {
 	// +k8s:listType=map
 	// +k8s:listMapKey=name
 	Capabilities []OfferedCapability `json:"capabilities,omitempty"`
-	// Namespaces of the project in the other cluster.
+	// Namespaces of the project in the other cluster, 200 at most; the message tells how
+	// many more there are.
 	// +optional
 	// +listType=set
 	// +k8s:optional

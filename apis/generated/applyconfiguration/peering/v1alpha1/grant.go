@@ -26,7 +26,8 @@ type GrantApplyConfiguration struct {
 	// Name of the capability.
 	Capability *string `json:"capability,omitempty"`
 	// Namespaces where the access applies. Absent for a capability that covers
-	// cluster-scoped resources only.
+	// cluster-scoped resources only. Of more than 2,000 in all grants the first are
+	// listed, of each grant one at least.
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 

@@ -38,7 +38,8 @@ type ProjectPeerStatusApplyConfiguration struct {
 	ClusterUUID *string `json:"clusterUUID,omitempty"`
 	// Capabilities that apply in the project, one entry a name.
 	Capabilities []OfferedCapabilityApplyConfiguration `json:"capabilities,omitempty"`
-	// Namespaces of the project in the other cluster.
+	// Namespaces of the project in the other cluster, 200 at most; the message tells how
+	// many more there are.
 	RemoteNamespaces []string `json:"remoteNamespaces,omitempty"`
 }
 
