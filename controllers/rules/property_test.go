@@ -51,8 +51,10 @@ var (
 // roomy is a host cluster that has every resource in every group, so that it is no help.
 type roomy struct{}
 
-func (roomy) Scope(_, resource string) (namespaced, found bool) { return resource != "nodes" && resource != "namespaces", true }
-func (roomy) Failed(string) bool                                { return false }
+func (roomy) Scope(_, resource string) (namespaced, found bool) {
+	return resource != "nodes" && resource != "namespaces", true
+}
+func (roomy) Failed(string) bool { return false }
 
 // request is a rule for one request, as an authorizer sees it. The name of a request that
 // tells none is empty.
