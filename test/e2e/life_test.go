@@ -118,8 +118,13 @@ func (l *life) says(t *testing.T, pattern string) []string {
 
 func eventually(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
+	eventuallyWithin(t, patience, what, check)
+}
+
+func eventuallyWithin(t *testing.T, limit time.Duration, what string, check func(context.Context) error) {
+	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
 		last = check(ctx)
 		return last == nil, nil
 	})

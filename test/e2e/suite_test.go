@@ -66,6 +66,7 @@ func TestBehindAHost(t *testing.T) {
 	cluster := kube.Start(t)
 	s := &suite{Cluster: cluster, entente: install.Start(t, cluster), sighted: map[string]bool{kube.Admin: true}}
 	s.addPeople(t)
+	s.Cluster.MustKubectl(t, kube.Admin, "", "apply", "-f", deckhouseProject)
 
 	t.Run("Available", s.available)
 	// Deletes every ClusterPeer in the end, so it comes before the others.
