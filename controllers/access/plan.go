@@ -86,15 +86,15 @@ type Ineffective struct {
 type Why string
 
 const (
-	// NotFound: there is no PeeringCapability of that name here.
+	// NotFound means that there is no PeeringCapability of that name here.
 	NotFound Why = "CapabilityNotFound"
-	// NotValid: it is not valid here, or that cannot be told.
+	// NotValid means that it is not valid here, or that that cannot be told.
 	NotValid Why = "CapabilityNotValid"
-	// NotOffered: the other cluster does not offer it.
+	// NotOffered means that the other cluster does not offer it.
 	NotOffered Why = "CapabilityNotOffered"
-	// VersionMismatch: the other cluster offers another major version of it.
+	// VersionMismatch means that the other cluster offers another major version of it.
 	VersionMismatch Why = "CapabilityVersionMismatch"
-	// NoPeering: there is no peering that gives access.
+	// NoPeering means that there is no peering that gives access.
 	NoPeering Why = "NoPeering"
 )
 

@@ -22,7 +22,7 @@ import (
 	"regexp"
 	"strings"
 
-	pathvalidation "k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -176,7 +176,7 @@ func nonResourceURL(text string) *objection {
 
 // isSegment tells whether a text may stand between two slashes of a URL.
 func isSegment(text string) bool {
-	return text != "" && len(pathvalidation.IsValidPathSegmentName(text)) == 0
+	return text != "" && len(content.IsPathSegmentName(text)) == 0
 }
 
 // isCleanPath tells whether the path of a request can be this text, after cleaning.

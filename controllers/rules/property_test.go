@@ -168,7 +168,9 @@ func TestG1NothingForbiddenIsGranted(t *testing.T) {
 func FuzzG1Judge(f *testing.F) {
 	for _, capability := range []*spec{
 		of(on("get", "", "pods secrets", "a")), of(urls("get", "/version")), of(on("list", "", "secrets", "a", "")),
-		of(on("update", "rbac.authorization.k8s.io", "roles")), {}, of(on("get", "*", "*/exec"), on("impersonate:user-info", "", "users")),
+		of(on("update", "rbac.authorization.k8s.io", "roles")),
+		{},
+		of(on("get", "*", "*/exec"), on("impersonate:user-info", "", "users")),
 	} {
 		data, err := json.Marshal(capability)
 		require.NoError(f, err)

@@ -103,7 +103,8 @@ func (c *caller) of(tx record.Tx, role record.Role, renewing bool, now time.Time
 	if err != nil {
 		return nil, err
 	}
-	return peer, peer.Authorize(c.peer.Remote.ClusterUUID, c.key.Hash, role, renewing, now)
+	err = peer.Authorize(c.peer.Remote.ClusterUUID, c.key.Hash, role, renewing, now)
+	return peer, err
 }
 
 func gone() *denial {

@@ -33,7 +33,7 @@ import (
 
 // join has a stranger use an invite up (P6). Until the ledger knows the token, nothing
 // that differs from one try to the next leaves the gateway.
-func (g *Gateway) join(v *visit) {
+func (g *Gateway) join(ctx context.Context, v *visit) {
 	v.part()
 	if g.ledger.Fresh() != nil {
 		v.deny(&unavailable)
@@ -51,18 +51,18 @@ func (g *Gateway) join(v *visit) {
 	}
 	v.about.ClusterUUID = request.ClusterUUID
 	// Bodies are read by then: nobody who is slow is in here.
-	ctx, cancel := context.WithTimeout(v.r.Context(), g.limits.Update)
+	turn, cancel := context.WithTimeout(ctx, g.limits.Update)
 	defer cancel()
 	select {
 	case g.joining <- struct{}{}:
 		defer func() { <-g.joining }()
-	case <-ctx.Done():
+	case <-turn.Done():
 		v.deny(&busy)
 		return
 	}
-	done, err := g.redeem(v, &request, public)
+	done, err := g.redeem(ctx, v, &request, public)
 	if err != nil {
-		v.deny(g.unredeemed(v, &request, err))
+		v.deny(g.unredeemed(ctx, v, &request, err))
 		return
 	}
 	answer, err := g.welcome(done, &request, public)
@@ -134,7 +134,7 @@ type redeemed struct {
 	first bool
 }
 
-func (g *Gateway) redeem(v *visit, request *protocol.JoinRequest, public crypto.PublicKey) (redeemed, error) {
+func (g *Gateway) redeem(ctx context.Context, v *visit, request *protocol.JoinRequest, public crypto.PublicKey) (redeemed, error) {
 	control, err := pki.NewKey()
 	if err != nil {
 		return redeemed{}, err
@@ -148,7 +148,7 @@ func (g *Gateway) redeem(v *visit, request *protocol.JoinRequest, public crypto.
 		Control: record.NewSecret(control.PEM()),
 	}
 	var done redeemed
-	err = v.update(func(tx record.Tx) (err error) {
+	err = v.update(ctx, func(tx record.Tx) (err error) {
 		if done.authority, err = tx.Authority(); err != nil {
 			return err
 		}
@@ -169,10 +169,10 @@ func (g *Gateway) redeem(v *visit, request *protocol.JoinRequest, public crypto.
 
 // unredeemed returns what to say about a token that was not used up. Who knew it may be
 // told why, and its owner is.
-func (g *Gateway) unredeemed(v *visit, request *protocol.JoinRequest, err error) *denial {
+func (g *Gateway) unredeemed(ctx context.Context, v *visit, request *protocol.JoinRequest, err error) *denial {
 	var refusal *record.Refusal
 	if !errors.As(err, &refusal) {
-		return denialOf(v.r.Context(), err)
+		return denialOf(ctx, err)
 	}
 	if peer := g.ledger.Peer(refusal.UID); peer != nil {
 		v.about.UID, v.about.Name = peer.UID, peer.Name
@@ -184,7 +184,7 @@ func (g *Gateway) unredeemed(v *visit, request *protocol.JoinRequest, err error)
 	}
 	denied := told(refusal.Reason, InviteRefused)
 	note := record.Refused{Reason: refusal.Reason, ClusterUUID: request.ClusterUUID, At: g.clock.Now()}
-	err = v.update(func(tx record.Tx) error { return record.Refuse(tx, refusal.UID, request.TokenID, note) })
+	err = v.update(ctx, func(tx record.Tx) error { return record.Refuse(tx, refusal.UID, request.TokenID, note) })
 	if err != nil {
 		v.log.Error(err, "Could not note that an invite was refused", "clusterPeer", v.about.Name)
 	}

@@ -28,7 +28,7 @@ func (g *Gateway) leave(v *visit, c *caller) {
 		v.deny(denied)
 		return
 	}
-	err := v.update(func(tx record.Tx) error {
+	err := v.update(v.r.Context(), func(tx record.Tx) error {
 		now := g.clock.Now()
 		if _, err := c.of(tx, record.RoleControl, false, now); err != nil {
 			return err

@@ -46,7 +46,7 @@ func (g *Gateway) renew(v *visit, c *caller) {
 	var certified *record.Key
 	var authority *record.Authority
 	var confirmed bool
-	err = v.update(func(tx record.Tx) (err error) {
+	err = v.update(v.r.Context(), func(tx record.Tx) (err error) {
 		now := g.clock.Now()
 		// A certificate that is over, or was replaced, is good for its replacement only.
 		peer, err := c.of(tx, record.RoleControl, role == record.RoleControl, now)

@@ -58,7 +58,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	defer v.end()
 	if r.URL.Path == protocol.PathJoin {
 		v.about.Path = protocol.PathJoin
-		g.join(v)
+		g.join(r.Context(), v)
 		return
 	}
 	to, found := g.route(r.URL.Path)

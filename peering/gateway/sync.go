@@ -104,7 +104,7 @@ func (g *Gateway) hear(v *visit, b *beat, faulty bool) (*record.Peer, exchange.O
 	}
 	var peer *record.Peer
 	var confirmed bool
-	err := v.update(func(tx record.Tx) (err error) {
+	err := v.update(v.r.Context(), func(tx record.Tx) (err error) {
 		if peer, err = b.of(tx, record.RoleControl, false, b.now); err != nil {
 			return err
 		}

@@ -122,8 +122,8 @@ func (v *visit) read(limit int64, into any) *denial {
 }
 
 // update changes the ledger. What it did may be told once it returns.
-func (v *visit) update(change func(record.Tx) error) error {
-	ctx, cancel := context.WithTimeout(v.r.Context(), v.g.limits.Update)
+func (v *visit) update(ctx context.Context, change func(record.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, v.g.limits.Update)
 	defer cancel()
 	return v.g.ledger.Update(ctx, change)
 }

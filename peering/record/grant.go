@@ -37,7 +37,7 @@ const (
 // Grants outlive the record of their ClusterPeer: they go when their objects are gone. To
 // change one does not move the epoch. A store that was restored from a copy lists objects
 // that are gone, which does no harm, and lacks some that are there: those are found by the
-// proof that they bear.
+// proof that they bear. (To make the key of the proofs moves the epoch.)
 type Grant struct {
 	// PeerUID and PeerName are those of the ClusterPeer.
 	PeerUID  string `json:"peerUID"`

@@ -25,7 +25,8 @@ import (
 	"io"
 )
 
-// GrantKey is the key of the proofs that granted objects bear. There is one a ledger.
+// GrantKey is the key of the proofs that granted objects bear. There is one a ledger. With
+// the ledger it is lost: what was granted before then cannot be told from what others made.
 type GrantKey struct {
 	Key Secret `json:"-"`
 }
@@ -43,13 +44,17 @@ func NewGrantKey(random io.Reader) (*GrantKey, error) {
 }
 
 // KeepGrantKey makes a key the one of the ledger, unless it has one, and returns that
-// which it then has.
+// which it then has. It moves the epoch, so that a store from before then, which would get
+// another key, is not taken for what it was.
 func KeepGrantKey(tx Tx, key *GrantKey) (*GrantKey, error) {
 	kept, err := tx.GrantKey()
 	if err != nil || kept != nil {
 		return kept, err
 	}
-	return key, tx.PutGrantKey(key)
+	if err := tx.PutGrantKey(key); err != nil {
+		return nil, err
+	}
+	return key, tx.MoveEpoch()
 }
 
 // Proof is what shows that an object was made by whoever holds the key, for a peer and

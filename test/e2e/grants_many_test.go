@@ -120,7 +120,7 @@ func (g *granting) rights(t *testing.T) {
 func (g *granting) documented(t *testing.T) {
 	content, err := os.ReadFile("../../docs/access.md")
 	require.NoError(t, err)
-	blocks := regexp.MustCompile("(?ms)^ *```yaml\n(.*?)^ *```").FindAllStringSubmatch(string(content), -1)
+	blocks := regexp.MustCompile("(?ms)^ *```yaml$(.*?)^ *```$").FindAllStringSubmatch(string(content), -1)
 	require.NotEmpty(t, blocks)
 	for _, block := range blocks {
 		g.east.MustKubectl(t, kube.Admin, block[1], "apply", "--dry-run=server", "-f", "-")

@@ -126,6 +126,7 @@ func testGrantNames(t *testing.T, l ledger) {
 
 func testGrantKey(t *testing.T, l ledger) {
 	assert.Nil(t, l.GrantKey())
+	before := l.epoch(t)
 	for _, content := range []string{"first", "second"} {
 		key := &record.GrantKey{Key: record.NewSecret([]byte(content))}
 		l.update(t, func(tx record.Tx) error {
@@ -139,6 +140,7 @@ func testGrantKey(t *testing.T, l ledger) {
 	}
 	eventually(t, func() bool { return l.GrantKey() != nil }, "the key")
 	assert.Equal(t, "first", string(l.GrantKey().Key.Reveal()))
+	assert.Equal(t, before+1, l.epoch(t), "a copy from before the key is recognised (S2), and nothing else is new")
 }
 
 func testGrantsAreTold(t *testing.T, l ledger) {
