@@ -25,8 +25,10 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 	"k8s.io/apiserver/pkg/audit"
@@ -34,7 +36,6 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/tools/events"
 
-	"entente.dev/entente/apis/peering"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/peering/gateway"
 )
@@ -67,7 +68,7 @@ var (
 	_ events.EventRecorder = &journal{}
 )
 
-// Keys of annotations of audit events. They say what the Event of the ClusterPeer says.
+// Keys of annotations of audit events. They say what the Event says.
 const (
 	auditReason      = "peering.entente.dev/reason"
 	auditNote        = "peering.entente.dev/note"
@@ -85,8 +86,9 @@ func (j *journal) Eventf(regarding, related runtime.Object, eventType, reason, a
 	if !ok {
 		return
 	}
+	about, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
 	j.audit(entry{
-		user: controllersUser, verb: "update", name: object.Name, uid: object.UID, code: http.StatusOK,
+		user: controllersUser, verb: "update", about: about, name: object.Name, uid: object.UID, code: http.StatusOK,
 		annotations: map[string]string{auditReason: reason, auditNote: fmt.Sprintf(note, args...)},
 	})
 }
@@ -119,7 +121,7 @@ func (j *journal) Occurred(what gateway.Occurrence) {
 		code = http.StatusOK
 	}
 	j.audit(entry{
-		user: userOf(what), verb: "create", name: what.Name, uid: types.UID(what.UID), path: what.Path, code: code, source: what.Source.String(),
+		user: userOf(what), verb: "create", about: peeringv1alpha1.SchemeGroupVersion.WithResource("clusterpeers"), name: what.Name, uid: types.UID(what.UID), path: what.Path, code: code, source: what.Source.String(),
 		annotations: map[string]string{
 			auditReason:      string(what.Kind),
 			auditNote:        string(what.Reason),
@@ -170,10 +172,13 @@ func fingerprint(request gateway.Request) string {
 
 // entry is one event of audit.
 type entry struct {
-	user, verb, name, path, source string
-	uid                            types.UID
-	code                           int
-	annotations                    map[string]string
+	user, verb string
+	// about is what kind of object it is about.
+	about              schema.GroupVersionResource
+	name, path, source string
+	uid                types.UID
+	code               int
+	annotations        map[string]string
 }
 
 // audit sends an event to the backend, if the policy wants one. Empty annotations are
@@ -184,7 +189,7 @@ func (j *journal) audit(e entry) {
 	}
 	attributes := authorizer.AttributesRecord{
 		User: &user.DefaultInfo{Name: e.user}, Verb: e.verb, Name: e.name, Path: e.path,
-		APIGroup: peering.GroupName, APIVersion: peeringv1alpha1.SchemeGroupVersion.Version, Resource: "clusterpeers", ResourceRequest: true,
+		APIGroup: e.about.Group, APIVersion: e.about.Version, Resource: e.about.Resource, ResourceRequest: true,
 	}
 	level := j.policy.EvaluatePolicyRule(attributes).Level
 	if level.Less(auditinternal.LevelMetadata) {
@@ -195,7 +200,7 @@ func (j *journal) audit(e entry) {
 		Level: auditinternal.LevelMetadata, AuditID: types.UID(uuid.NewString()), Stage: auditinternal.StageResponseComplete,
 		RequestURI: e.path, Verb: e.verb, RequestReceivedTimestamp: now, StageTimestamp: now,
 		ObjectRef: &auditinternal.ObjectReference{
-			APIGroup: peering.GroupName, APIVersion: peeringv1alpha1.SchemeGroupVersion.Version, Resource: "clusterpeers", Name: e.name, UID: e.uid,
+			APIGroup: e.about.Group, APIVersion: e.about.Version, Resource: e.about.Resource, Name: e.name, UID: e.uid,
 		},
 		ResponseStatus: &metav1.Status{Code: int32(e.code)},
 		Annotations:    map[string]string{},

@@ -82,10 +82,25 @@ func TestP15AuditNamesNobodyByHisOwnWord(t *testing.T) {
 	}
 	assert.Len(t, told, 3, "of who is not let in at all there is no ClusterPeer to tell")
 	backend.events = nil
-	j.Eventf(&corev1.ObjectReference{Name: "west", UID: "u"}, nil, corev1.EventTypeNormal, "InviteIssued", "Reconcile", "ID %s", "0001")
+	j.Eventf(&corev1.ObjectReference{APIVersion: "peering.entente.dev/v1alpha1", Kind: "ClusterPeer", Name: "west", UID: "u"}, nil, corev1.EventTypeNormal, "InviteIssued", "Reconcile", "ID %s", "0001")
 	require.Len(t, backend.events, 1)
 	assert.Equal(t, controllersUser, backend.events[0].User.Username)
 	assert.Equal(t, "ID 0001", backend.events[0].Annotations[auditNote])
+}
+
+// P15: audit names the object that an Event is about, whatever kind it is.
+func TestP15AuditNamesTheObject(t *testing.T) {
+	for _, test := range []struct{ apiVersion, kind, group, resource string }{
+		{"peering.entente.dev/v1alpha1", "ClusterPeer", "peering.entente.dev", "clusterpeers"},
+		{"peering.entente.dev/v1alpha1", "PeeringCapability", "peering.entente.dev", "peeringcapabilities"},
+		{"v1", "Namespace", "", "namespaces"},
+	} {
+		j, backend, _ := journalOf(t, auditinternal.LevelMetadata)
+		j.Eventf(&corev1.ObjectReference{APIVersion: test.apiVersion, Kind: test.kind, Name: "b", UID: "u"}, nil, corev1.EventTypeWarning, "Reason", "Act", "note")
+		require.Len(t, backend.events, 1)
+		reference := backend.events[0].ObjectRef
+		assert.Equal(t, []string{test.group, test.resource, "b"}, []string{reference.APIGroup, reference.Resource, reference.Name})
+	}
 }
 
 // P6: the owner of an invite is told whether whoever was refused knew the token.
