@@ -52,6 +52,11 @@ func (p *policed) grantedRules(t *testing.T) {
 		rule("example.com", "secrets", "create"),   // another group's
 		urls("/version", "get"),
 		urls("/metrics", "get", "post"),
+		rule("", "namespaces", "get", "list", "watch", "delete", "deletecollection"),
+		rule("deckhouse.io", "projects", "get", "delete"),
+		rule("deckhouse.io", "projecttemplates", "create"),
+		rule("deckhouse.io", "namespaces", "create"), // another group's
+		rule("", "projects", "create"),               // another group's
 
 		rule("", "configmaps", "*"),
 		rule("*", "configmaps", "get"),
@@ -93,6 +98,15 @@ func (p *policed) grantedRules(t *testing.T) {
 		rule("", "secrets", "list"),
 		named(rule("", "secrets", "create"), "one"),
 		named(rule("", "secrets", "deletecollection"), "one"),
+		rule("", "namespaces", "create"),
+		rule("", "namespaces", "get", "update"),
+		named(rule("", "namespaces", "patch"), "one"),
+		rule("", "namespaces/status", "patch"),
+		rule("", "namespaces/finalize", "update"),
+		rule("", "namespaces", "use"),
+		rule("deckhouse.io", "projects", "create"),
+		rule("deckhouse.io", "projects/status", "patch"),
+		{APIGroups: []string{"apps", "deckhouse.io"}, Resources: []string{"deployments", "projects"}, Verbs: []string{"get", "update"}},
 	} {
 		capability := &peeringv1alpha1.PeeringCapabilitySpec{Version: "1", Rules: []peeringv1alpha1.CapabilityRule{{
 			APIGroups: granted.APIGroups, Resources: granted.Resources, ResourceNames: granted.ResourceNames, NonResourceURLs: granted.NonResourceURLs, Verbs: granted.Verbs,

@@ -86,7 +86,7 @@ func (p *policed) roleBinding(t *testing.T, namespace, name string, ref rbacv1.R
 // The host finds nothing odd about the types in the policies.
 func (p *policed) understood(t *testing.T) {
 	policies := p.admin.AdmissionregistrationV1().ValidatingAdmissionPolicies()
-	for _, name := range []string{"entente-rbac", "entente-project"} {
+	for _, name := range []string{"entente-rbac", "entente-finalizers", "entente-project"} {
 		eventually(t, "policy "+name+" is looked at", func(ctx context.Context) error {
 			policy, err := policies.Get(ctx, name, metav1.GetOptions{})
 			require.NoError(t, err)
