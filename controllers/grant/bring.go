@@ -34,17 +34,21 @@ const rounds = 3
 // bear the owner's name and are listed nowhere.
 func (c *Controller) bring(ctx context.Context, o owner, wanted []pair, orphans bool) *progress {
 	var p *progress
+	tried, made := 0, 0
 	for range rounds {
-		p = c.round(ctx, o, wanted, orphans)
+		p = c.round(ctx, o, wanted, orphans, most-tried)
+		tried, made = tried+p.tried, made+p.made
 		if p.err != nil || len(p.foreign) == 0 {
 			break
 		}
 	}
+	p.made = made
 	return p
 }
 
-// round decides once what is to be done, and does it.
-func (c *Controller) round(ctx context.Context, o owner, wanted []pair, orphans bool) *progress {
+// round decides once what is to be done, and does it, but that it makes so many pairs at
+// most.
+func (c *Controller) round(ctx context.Context, o owner, wanted []pair, orphans bool, limit int) *progress {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	p := newProgress(stop)
@@ -59,18 +63,19 @@ func (c *Controller) round(ctx context.Context, o owner, wanted []pair, orphans 
 	}
 	s.free = c.freed(ctx, s, p)
 	d := s.decide()
+	d.make = c.ready(d.make, p)
 	if d.isNothing() {
 		return p
 	}
 	c.displace(ctx, s, d.foreign, p)
 	c.remove(ctx, s, d.remove, p)
-	if len(d.make) > 0 && p.worst < unrecorded {
+	if len(d.make) > 0 && !p.isOver() {
 		var err error
 		if s.key, err = c.key(ctx); err != nil {
 			p.fails(unrecorded, err)
 			return p
 		}
-		c.make(ctx, s, d.make, p)
+		c.make(ctx, s, d.make, limit, p)
 	}
 	klog.FromContext(ctx).V(2).Info("Changed what the peer is granted", "uid", o.uid, "made", p.made, "removed", p.removed, "foreign", len(p.foreign), "failed", p.err != nil)
 	return p

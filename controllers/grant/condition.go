@@ -37,7 +37,6 @@ import (
 
 	peeringv1alpha1ac "entente.dev/entente/apis/generated/applyconfiguration/peering/v1alpha1"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
-	"entente.dev/entente/controllers/access"
 	"entente.dev/entente/peering/record"
 )
 
@@ -46,12 +45,13 @@ const (
 	// granted, and nothing else.
 	ConditionGrantsApplied = "GrantsApplied"
 
-	// ReasonApplied: it has.
+	// ReasonApplied means that it has.
 	ReasonApplied = "Applied"
-	// ReasonForeignObject: objects of others stand where ours are to be. It is also the
-	// reason of the Event about that.
+	// ReasonForeignObject means that objects of others stand where ours are to be. It is
+	// also the reason of the Event about that.
 	ReasonForeignObject = "ForeignObject"
-	// ReasonApplyFailed: objects cannot be made or deleted. It is tried again.
+	// ReasonApplyFailed means that objects cannot be made or deleted, which is tried again.
+	// It is also the reason of the Event about objects that are held by finalizers.
 	ReasonApplyFailed = "ApplyFailed"
 
 	// eventAction is what the controller was doing when it recorded an Event.
@@ -62,11 +62,11 @@ const (
 
 // conclude returns what a ClusterPeer is to say of what its peer is granted, but for the
 // time. What fails is said first: it may be why the rest is as it is.
-func conclude(grants []*record.Grant, foreign sets.Set[ref], worst trouble) metav1.Condition {
+func conclude(grants []*record.Grant, foreign sets.Set[ref], p *progress) metav1.Condition {
 	condition := metav1.Condition{Type: ConditionGrantsApplied, Status: metav1.ConditionFalse}
 	switch {
-	case worst > 0:
-		condition.Reason, condition.Message = ReasonApplyFailed, worst.message()
+	case p.worst > 0:
+		condition.Reason, condition.Message = ReasonApplyFailed, p.message()
 	case len(foreign) > 0:
 		condition.Reason, condition.Message = ReasonForeignObject, foreignMessage(foreign)
 	default:
@@ -103,9 +103,14 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// foreignMessage names some of the objects.
+// foreignMessage names some of the objects. What they grant is not for Entente to say.
 func foreignMessage(foreign sets.Set[ref]) string {
-	all := slices.SortedFunc(maps.Keys(foreign), compareRefs)
+	return "Objects that are not Entente's stand where it is to make its own, and may grant something themselves; its own are made when those are gone: " + some(foreign) + "."
+}
+
+// some names a few of many objects.
+func some(refs sets.Set[ref]) string {
+	all := slices.SortedFunc(maps.Keys(refs), compareRefs)
 	var names []string
 	for _, r := range all[:min(len(all), named)] {
 		names = append(names, r.String())
@@ -114,7 +119,7 @@ func foreignMessage(foreign sets.Set[ref]) string {
 	if more := len(all) - len(names); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return "Objects that are not Entente's stand where it is to make its own, and nothing is granted by those until they are gone: " + text + "."
+	return text
 }
 
 func compareRefs(a, b ref) int {
@@ -133,17 +138,22 @@ type saying struct {
 	metav1.Condition
 }
 
-// since returns a condition with the time at which its status became what it is (K2).
-func (s *said) since(peer *peeringv1alpha1.ClusterPeer, condition metav1.Condition, now time.Time) metav1.Condition {
+// before returns what a ClusterPeer said last, or nil.
+func (s *said) before(peer *peeringv1alpha1.ClusterPeer) *metav1.Condition {
 	s.lock.Lock()
 	defer s.lock.Unlock()
+	before := meta.FindStatusCondition(peer.Status.Conditions, ConditionGrantsApplied)
+	if mine := s.last[peer.Name]; mine.uid == peer.UID && (before == nil || !mine.LastTransitionTime.Before(&before.LastTransitionTime)) {
+		return &mine.Condition
+	}
+	return before
+}
+
+// since returns a condition with the time at which its status became what it is (K2).
+func (s *said) since(peer *peeringv1alpha1.ClusterPeer, condition metav1.Condition, now time.Time) metav1.Condition {
 	condition.ObservedGeneration = peer.Generation
 	condition.LastTransitionTime = metav1.NewTime(now).Rfc3339Copy()
-	before := meta.FindStatusCondition(peer.Status.Conditions, ConditionGrantsApplied)
-	if mine := s.last[peer.Name]; mine.uid == peer.UID && (before == nil || before.LastTransitionTime.Before(&mine.LastTransitionTime)) {
-		before = &mine.Condition
-	}
-	if before != nil && before.Status == condition.Status {
+	if before := s.before(peer); before != nil && before.Status == condition.Status {
 		condition.LastTransitionTime = before.LastTransitionTime
 	}
 	return condition
@@ -165,17 +175,35 @@ func (s *said) forgets(name string) {
 	delete(s.last, name)
 }
 
-// say writes how it went into the status of the ClusterPeer, once it is paired.
-func (c *Controller) say(ctx context.Context, peer *peeringv1alpha1.ClusterPeer, plan *access.Plan, p *progress, foreign sets.Set[ref]) error {
+// say writes how it went into the status of the ClusterPeer, once it is paired. An Event
+// tells of what is held when that is news: it takes somebody to see to it.
+func (c *Controller) say(ctx context.Context, peer *peeringv1alpha1.ClusterPeer, isPaired bool, p *progress, foreign sets.Set[ref]) error {
 	grants := c.ledger.Grants(string(peer.UID))
-	before := meta.FindStatusCondition(peer.Status.Conditions, ConditionGrantsApplied)
-	if plan.ClusterUUID == "" && len(grants) == 0 && before == nil {
+	shown := meta.FindStatusCondition(peer.Status.Conditions, ConditionGrantsApplied)
+	if !isPaired && len(grants) == 0 && shown == nil {
 		return nil
 	}
-	condition := c.said.since(peer, conclude(grants, foreign, p.worst), c.clock.Now())
-	if before != nil && equality.Semantic.DeepEqual(*before, condition) {
+	if p.left && p.worst == 0 {
+		return nil // it goes on at once
+	}
+	before := c.said.before(peer)
+	condition := c.said.since(peer, conclude(grants, foreign, p), c.clock.Now())
+	if shown != nil && equality.Semantic.DeepEqual(*shown, condition) {
 		return nil
 	}
+	written, err := c.write(ctx, peer, condition)
+	if err != nil || !written {
+		return err
+	}
+	c.said.says(peer, condition)
+	if p.worst == held && (before == nil || before.Message != condition.Message) {
+		c.warn(peer, condition.Reason, condition.Message)
+	}
+	return nil
+}
+
+// write writes the condition, and tells whether the ClusterPeer was still there.
+func (c *Controller) write(ctx context.Context, peer *peeringv1alpha1.ClusterPeer, condition metav1.Condition) (written bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	status := peeringv1alpha1ac.ClusterPeerStatus().WithConditions(metav1ac.Condition().
@@ -188,24 +216,27 @@ func (c *Controller) say(ctx context.Context, peer *peeringv1alpha1.ClusterPeer,
 	// With the UID, so that a write for a deleted object never reaches another one that
 	// was given its name.
 	apply := peeringv1alpha1ac.ClusterPeer(peer.Name).WithUID(peer.UID).WithStatus(status)
-	_, err := c.client.PeeringV1alpha1().ClusterPeers().ApplyStatus(ctx, apply, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+	_, err = c.client.PeeringV1alpha1().ClusterPeers().ApplyStatus(ctx, apply, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
 	if apierrors.IsNotFound(err) {
-		return nil // deleted meanwhile
+		return false, nil // deleted meanwhile
 	}
 	if err != nil {
-		return fmt.Errorf("could not write the status: %w", err)
+		return false, fmt.Errorf("could not write the status: %w", err)
 	}
-	c.said.says(peer, condition)
-	return nil
+	return true, nil
 }
 
 // announce records an Event about objects that were found to be foreign.
 func (c *Controller) announce(peer *peeringv1alpha1.ClusterPeer, foreign sets.Set[ref]) {
-	if len(foreign) == 0 {
-		return
+	if len(foreign) > 0 {
+		c.warn(peer, ReasonForeignObject, foreignMessage(foreign))
 	}
+}
+
+// warn records an Event of a ClusterPeer.
+func (c *Controller) warn(peer *peeringv1alpha1.ClusterPeer, reason, message string) {
 	regarding := &corev1.ObjectReference{
 		APIVersion: peeringv1alpha1.SchemeGroupVersion.String(), Kind: "ClusterPeer", Name: peer.Name, UID: peer.UID,
 	}
-	c.recorder.Eventf(regarding, nil, corev1.EventTypeWarning, ReasonForeignObject, eventAction, "%s", foreignMessage(foreign))
+	c.recorder.Eventf(regarding, nil, corev1.EventTypeWarning, reason, eventAction, "%s", message)
 }

@@ -87,7 +87,7 @@ func TestK2Condition(t *testing.T) {
 
 // K2: another replica, which led meanwhile, may have written a later transition.
 func TestK2TransitionOfAnother(t *testing.T) {
-	at := func(hours time.Duration) metav1.Time { return metav1.NewTime(noon.Add(hours * time.Hour)) }
+	at := func(hours int) metav1.Time { return metav1.NewTime(noon.Add(time.Duration(hours) * time.Hour)) }
 	is := func(status metav1.ConditionStatus, since metav1.Time) metav1.Condition {
 		return metav1.Condition{Type: ConditionGrantsApplied, Status: status, LastTransitionTime: since}
 	}

@@ -59,6 +59,9 @@ const (
 	// lookAgain is when one is looked at again after something was made, or could not be
 	// because of what others have there: no informer shows that it is gone.
 	lookAgain = 30 * time.Second
+	// most is how many pairs are made for one ClusterPeer before it is asked anew what is
+	// to be: a plan that was withdrawn meanwhile is not carried out to its end.
+	most = 2 * batch
 )
 
 // Planner says what each peer is to be granted.
@@ -104,6 +107,7 @@ type Controller struct {
 	clock    clock.WithTicker
 	bell     bell
 	strays   strays
+	pace     *pace
 	said     said
 	loop     loop.Loop
 }
@@ -128,6 +132,7 @@ func New(config Config) (*Controller, error) {
 		view:     seen,
 		recorder: config.Recorder,
 		clock:    config.Clock,
+		pace:     newPace(config.Clock),
 	}
 	c.loop = loop.Loop{
 		Name:      Name,
@@ -184,8 +189,8 @@ func (c *Controller) subscribe(enqueue func(cache.ObjectName)) (cancel func()) {
 
 // sync brings what the peer of one ClusterPeer is granted to where it should be.
 func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again time.Duration, err error) {
-	if c.ledger.Fresh() != nil {
-		return unknownAgain, nil // what is ours is not known
+	if !c.knows() {
+		return unknownAgain, nil
 	}
 	peer, err := c.lister.Get(object.Name)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -195,21 +200,32 @@ func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again t
 		peer = nil
 	}
 	again, strayed := c.withdrawStrays(ctx, object.Name, peer)
-	if peer == nil || peer.DeletionTimestamp != nil {
-		// From that moment on nothing is granted (S3), whatever else is known.
-		o := owner{name: object.Name}
-		if peer != nil {
-			o.uid = string(peer.UID)
-		} else {
-			c.said.forgets(object.Name)
-		}
-		return again, errors.Join(strayed, c.bring(ctx, o, nil, true).err)
+	var next time.Duration
+	switch {
+	case peer == nil:
+		c.said.forgets(object.Name)
+		err = c.bring(ctx, owner{name: object.Name}, nil, true).err
+	case peer.DeletionTimestamp != nil:
+		err = c.end(ctx, peer)
+	default:
+		next, err = c.syncPeer(ctx, peer)
 	}
-	next, err := c.syncPeer(ctx, peer)
 	return earliest(again, next), errors.Join(strayed, err)
 }
 
-// syncPeer is sync for a ClusterPeer that is there.
+// knows tells whether it is known what is ours.
+func (c *Controller) knows() bool { return c.ledger.Fresh() == nil }
+
+// end is sync for a ClusterPeer that is being deleted: from that moment on nothing is
+// granted (S3), whatever else is known. It stays until that is so, and says what it waits
+// for.
+func (c *Controller) end(ctx context.Context, peer *peeringv1alpha1.ClusterPeer) error {
+	o := owner{peer.Name, string(peer.UID)}
+	p := c.bring(ctx, o, nil, true)
+	return errors.Join(p.err, c.say(ctx, peer, false, p, c.foreignTo(o)))
+}
+
+// syncPeer is sync for a ClusterPeer that is there, and to stay.
 func (c *Controller) syncPeer(ctx context.Context, peer *peeringv1alpha1.ClusterPeer) (again time.Duration, err error) {
 	plan, err := c.planner.Plan(peer)
 	if errors.Is(err, access.ErrUnknown) {
@@ -227,7 +243,10 @@ func (c *Controller) syncPeer(ctx context.Context, peer *peeringv1alpha1.Cluster
 	if p.made > 0 || p.skipped || len(foreign) > 0 {
 		again = lookAgain
 	}
-	return again, errors.Join(p.err, c.say(ctx, peer, plan, p, foreign))
+	if p.left && !p.isOver() {
+		c.bell.ring(peer.Name)
+	}
+	return earliest(again, p.paused), errors.Join(p.err, c.say(ctx, peer, plan.ClusterUUID != "", p, foreign))
 }
 
 // earliest returns the earlier of two times to look again, of which 0 is never.

@@ -53,8 +53,9 @@ type removal struct {
 	listed *listing
 	// wanted says that one of that name is to be.
 	wanted bool
-	// held says that it has finalizers, or may have.
-	held bool
+	// version is that of the object as it was seen, without finalizers: deleted as it was
+	// then, it is gone. Empty if it has some, or was not seen.
+	version string
 }
 
 // half is one of the two objects of a pair.
@@ -134,9 +135,10 @@ func (s *situation) decidePair(p pair, d *decision) {
 		return
 	}
 	t := task{pair: p, role: half{ref: p.role}, binding: half{ref: p.binding}}
-	if role == right || role == adoptable {
+	switch role {
+	case right, adoptable:
 		t.role.uid = roleUID
-	} else if role == wrong {
+	case wrong:
 		d.remove = append(d.remove, s.removalOf(p.role, roleUID, true))
 	}
 	switch {
@@ -199,12 +201,20 @@ func (s *situation) look(p pair, r ref) (state, string) {
 }
 
 func (s *situation) removalOf(r ref, uid string, wanted bool) removal {
-	out := removal{ref: r, uid: uid, wanted: wanted, held: true}
+	out := removal{ref: r, uid: uid, wanted: wanted}
 	if entry, listed := s.listed[r]; listed {
 		out.listed = &entry
 	}
 	if live := s.get(r); live != nil && string(live.GetUID()) == uid {
-		out.held = len(live.GetFinalizers()) > 0
+		out.version = freeVersion(live)
 	}
 	return out
+}
+
+// freeVersion returns the version of an object that no finalizer holds, or nothing.
+func freeVersion(live object) string {
+	if len(live.GetFinalizers()) > 0 {
+		return ""
+	}
+	return live.GetResourceVersion()
 }

@@ -30,9 +30,15 @@ limitations under the License.
 // made and deleted, and never changed: one that somebody else changed is deleted, by its
 // UID, and made again. What is to go goes before anything is made, bindings before roles;
 // what is made is made in the opposite order. A failure at any point leaves less than is
-// to be, never more.
+// to be, never more. Of a large plan a part is made at a time, and then it is asked anew what
+// is to be.
+//
+// Others may be in the way: who deletes an object of ours again and again, admission of the
+// host cluster that refuses one or makes something else of it, a finalizer that keeps one
+// from going. What is not as it is to be goes at once and is made again ever more seldom,
+// and nothing waits for that but what is of the same capability in the same place.
 //
 // wanted.go, name.go and object.go say what is to be, view.go what is there, decide.go
-// what is to be done about the difference; remove.go and make.go do it, and condition.go
-// says how it went.
+// what is to be done about the difference; remove.go and make.go do it, pace.go says
+// how often it is tried, and condition.go how it went.
 package grant

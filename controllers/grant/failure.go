@@ -21,10 +21,12 @@ import (
 	"errors"
 	"net/url"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 var (
@@ -33,6 +35,8 @@ var (
 	// errContested means that an object cannot be made because there is one, which cannot
 	// be read or deleted because there is none, and so on.
 	errContested = errors.New("somebody else makes and deletes the object")
+	// errAltered means that an object was made, and is not as it was to be.
+	errAltered = errors.New("admission of the host cluster changes what is made")
 )
 
 // trouble is what keeps objects from being made or deleted; of several the highest counts.
@@ -40,6 +44,8 @@ type trouble int
 
 const (
 	other trouble = iota + 1
+	disturbed
+	altered
 	held
 	forbidden
 	unrecorded
@@ -50,8 +56,12 @@ const (
 // message is a closed set of sentences: nothing of an answer is in it (R15).
 func (t trouble) message() string {
 	switch t {
+	case disturbed:
+		return "Somebody else deletes or changes objects of Entente again and again: they are made again after a while."
+	case altered:
+		return "Admission of the host cluster changes what is made: such objects are deleted again."
 	case held:
-		return "Objects that are to go are held by finalizers."
+		return "Objects that are to go are held by finalizers, and count until those are taken off."
 	case forbidden:
 		return "The host cluster does not let Entente write some of the objects: it lacks the right, or an admission policy refuses them."
 	case unrecorded:
@@ -70,6 +80,10 @@ func troubleOf(err error) trouble {
 	switch {
 	case errors.Is(err, errHeld):
 		return held
+	case errors.Is(err, errContested):
+		return disturbed
+	case errors.Is(err, errAltered):
+		return altered
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsInvalid(err):
 		return forbidden
 	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), errors.Is(err, context.DeadlineExceeded), utilnet.IsTimeout(err):
@@ -104,21 +118,33 @@ type progress struct {
 	stop context.CancelFunc
 
 	lock sync.Mutex
-	// worst and err are the trouble there was, and what it was first.
+	// worst is the trouble there was, and err what failed first.
 	worst trouble
 	err   error
-	// failed are the capabilities of which something is still there that is to go.
-	failed map[string]bool
+	// failed are where something is still there that is to go, and held what of that is
+	// held by finalizers.
+	failed map[place]bool
+	held   sets.Set[ref]
 	// foreign are those that were found to be foreign now.
 	foreign map[ref]bool
 	// skipped says that a namespace was going.
 	skipped bool
+	// paused is when the first of the pairs that have to wait may be made, 0: none has to.
+	paused time.Duration
+	// left says that there is more to be made, by the plan as it is then.
+	left    bool
+	tried   int
 	made    int
 	removed int
 }
 
+// place is where objects of a capability are: in a namespace or, if that is empty, in the
+// whole cluster. What is still there that is to go keeps others of that place from being
+// made, and of no other: who holds an object in one namespace has no say in the next.
+type place struct{ capability, namespace string }
+
 func newProgress(stop context.CancelFunc) *progress {
-	return &progress{stop: stop, failed: map[string]bool{}, foreign: map[ref]bool{}}
+	return &progress{stop: stop, failed: map[place]bool{}, held: sets.New[ref](), foreign: map[ref]bool{}}
 }
 
 // fails notes a failure; one that all others would have too ends the round.
@@ -138,18 +164,48 @@ func (p *progress) fails(is trouble, err error) {
 }
 
 // stays notes that something of a capability is still there that is to go.
-func (p *progress) stays(capability string) {
+func (p *progress) stays(in place) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	p.failed[capability] = true
+	p.failed[in] = true
 }
 
-// mayMake tells whether something of a capability may be made: nothing of it is left that
-// is to go.
-func (p *progress) mayMake(capability string) bool {
+// holds notes that an object is held by finalizers.
+func (p *progress) holds(r ref) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	return !p.failed[capability] && p.worst < unrecorded
+	p.held.Insert(r)
+}
+
+// waits notes that a pair is not made for that long, and what there is to say of it.
+func (p *progress) waits(pause time.Duration, why trouble) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.paused = earliest(p.paused, pause)
+	p.worst = max(p.worst, why)
+}
+
+// mayMake tells whether a pair may be made: nothing is left in its place that is to go, and
+// no half of it was found to be foreign, which is seen to in the next round.
+func (p *progress) mayMake(wanted pair) bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return !p.failed[wanted.place()] && !p.foreign[wanted.role] && !p.foreign[wanted.binding]
+}
+
+// isOver tells whether it makes no sense to go on.
+func (p *progress) isOver() bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.worst >= unrecorded
+}
+
+// message says what the trouble is. Some of the objects that are held are named.
+func (p *progress) message() string {
+	if p.worst == held && len(p.held) > 0 {
+		return "Objects that are to go are held by finalizers, and count until those are taken off: " + some(p.held) + "."
+	}
+	return p.worst.message()
 }
 
 func (p *progress) finds(foreign ref) {

@@ -31,8 +31,9 @@ import (
 type client interface {
 	create(ctx context.Context, wanted object) (object, error)
 	get(ctx context.Context, name string) (object, error)
-	// remove deletes the object of that name if it has that UID.
-	remove(ctx context.Context, name, uid string) error
+	// remove deletes the object of that name if it has that UID and, unless that is empty,
+	// is still of that version.
+	remove(ctx context.Context, name, uid, version string) error
 }
 
 // clientFor returns the client for an object. It fails if its kind is none of ours: the
@@ -76,8 +77,15 @@ func (t typed[T]) get(ctx context.Context, name string) (object, error) {
 	return t.api.Get(ctx, name, metav1.GetOptions{})
 }
 
-func (t typed[T]) remove(ctx context.Context, name, uid string) error {
+func (t typed[T]) remove(ctx context.Context, name, uid, version string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	return t.api.Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(uid)})
+	only := metav1.NewUIDPreconditions(uid)
+	if version != "" {
+		only.ResourceVersion = &version
+	}
+	// In the background: what depends on it does not hold it, not even if somebody else
+	// deleted it before in a way that has it wait for that.
+	background := metav1.DeletePropagationBackground
+	return t.api.Delete(ctx, name, metav1.DeleteOptions{Preconditions: only, PropagationPolicy: &background})
 }

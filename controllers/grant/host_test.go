@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -142,12 +143,23 @@ func (c *cluster) delete(r ref, options metav1.DeleteOptions) error {
 		c.t.Errorf("%s is deleted whichever it is", r)
 		return nil
 	}
-	if *options.Preconditions.UID != described.GetUID() {
+	version := options.Preconditions.ResourceVersion
+	if *options.Preconditions.UID != described.GetUID() || version != nil && *version != described.GetResourceVersion() {
 		return apierrors.NewConflict(resource.GroupResource(), r.name, errors.New("precondition failed"))
 	}
+	if policy := options.PropagationPolicy; policy != nil && *policy == metav1.DeletePropagationBackground {
+		described.SetFinalizers(slices.DeleteFunc(described.GetFinalizers(), func(finalizer string) bool {
+			return finalizer == metav1.FinalizerDeleteDependents || finalizer == metav1.FinalizerOrphanDependents
+		}))
+	}
 	if len(described.GetFinalizers()) > 0 {
+		if described.GetDeletionTimestamp() != nil {
+			return nil
+		}
 		now := metav1.Now()
 		described.SetDeletionTimestamp(&now)
+		c.uids++
+		described.SetResourceVersion(strconv.Itoa(c.uids))
 		return c.Tracker().Update(resource, live, r.namespace)
 	}
 	return c.Tracker().Delete(resource, r.namespace, r.name)
@@ -189,11 +201,17 @@ func (c *cluster) puts(live object) {
 // changes changes an object as somebody else would.
 func (c *cluster) changes(r ref, change func(live object)) {
 	c.t.Helper()
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.alter(r, change)
+}
+
+// alter is changes for who is called with a request.
+func (c *cluster) alter(r ref, change func(live object)) {
+	c.t.Helper()
 	live := c.all()[r]
 	require.NotNil(c.t, live, r)
 	change(live)
-	c.lock.Lock()
-	defer c.lock.Unlock()
 	c.uids++
 	live.SetResourceVersion(strconv.Itoa(c.uids))
 	require.NoError(c.t, c.Tracker().Update(rbacv1.SchemeGroupVersion.WithResource(resourceOf(r.kind)), live.(runtime.Object), r.namespace))
@@ -203,6 +221,18 @@ func (c *cluster) changes(r ref, change func(live object)) {
 func (c *cluster) loses(r ref) {
 	c.t.Helper()
 	require.NoError(c.t, c.Tracker().Delete(rbacv1.SchemeGroupVersion.WithResource(resourceOf(r.kind)), r.namespace, r.name))
+}
+
+// took returns how often something was done since the last call of did.
+func (c *cluster) took(verb string) (times int) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	for _, line := range c.log {
+		if strings.HasPrefix(line, verb+" ") {
+			times++
+		}
+	}
+	return times
 }
 
 // did returns what was done since the last call.

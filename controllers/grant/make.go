@@ -28,26 +28,40 @@ import (
 // batch is how many pairs are listed at once before they are made.
 const batch = 50
 
-// make makes pairs, as far as they are not there. Those of one capability follow each
-// other.
-func (c *Controller) make(ctx context.Context, s *situation, tasks []task, p *progress) {
-	for len(tasks) > 0 {
+// ready returns the pairs that need not wait after earlier attempts to make them.
+func (c *Controller) ready(tasks []task, p *progress) []task {
+	return slices.DeleteFunc(tasks, func(t task) bool {
+		isWaiting := false
+		for _, h := range []half{t.role, t.binding} {
+			if pause, why := c.pace.pauses(h.ref); pause > 0 && h.uid == "" {
+				p.waits(pause, why)
+				isWaiting = true
+			}
+		}
+		return isWaiting
+	})
+}
+
+// make makes so many pairs at most, as far as they are not there. Those of one capability
+// follow each other.
+func (c *Controller) make(ctx context.Context, s *situation, tasks []task, limit int, p *progress) {
+	tasks = slices.DeleteFunc(tasks, func(t task) bool { return !p.mayMake(t.pair) })
+	if len(tasks) > limit {
+		tasks, p.left = tasks[:limit], true
+	}
+	for len(tasks) > 0 && ctx.Err() == nil && !p.isOver() {
 		capability, n := tasks[0].capability, 0
 		for n < min(len(tasks), batch) && tasks[n].capability == capability {
 			n++
 		}
-		if ctx.Err() == nil && p.mayMake(capability) {
-			c.makeBatch(ctx, s, tasks[:n], p)
-		}
+		c.makeBatch(ctx, s, tasks[:n], p)
+		p.tried += n
 		tasks = tasks[n:]
 	}
 }
 
 // makeBatch lists objects of a capability, makes them, and lists them by their UIDs.
 func (c *Controller) makeBatch(ctx context.Context, s *situation, tasks []task, p *progress) {
-	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t task) bool {
-		return p.foreign[t.pair.role] || p.foreign[t.pair.binding] // seen to in the next round
-	})
 	if !c.note(ctx, intents(s, tasks), p) {
 		return
 	}
@@ -98,6 +112,7 @@ func intents(s *situation, tasks []task) changes {
 // makePair makes a role and then its binding. A binding to a role that is not ours is never
 // made.
 func (c *Controller) makePair(ctx context.Context, s *situation, t *task, p *progress) {
+	isNew := t.role.uid == ""
 	for _, h := range []*half{&t.role, &t.binding} {
 		if h.uid != "" {
 			continue
@@ -105,13 +120,22 @@ func (c *Controller) makePair(ctx context.Context, s *situation, t *task, p *pro
 		err := c.makeOne(ctx, s, t.pair, h)
 		switch {
 		case err != nil && isNoNamespace(err):
+			c.pace.counts(h.ref, 0)
 			p.skips()
 			return
 		case err != nil:
-			p.fails(troubleOf(err), fmt.Errorf("could not make %s: %w", h.ref, err))
+			why := troubleOf(err)
+			if why < unrecorded {
+				c.pace.counts(h.ref, why)
+			}
+			p.fails(why, fmt.Errorf("could not make %s: %w", h.ref, err))
 			return
 		case h.foreign:
+			c.pace.counts(h.ref, disturbed)
 			return
+		}
+		if h == &t.role || !isNew { // a binding that went with its role is not to blame
+			c.pace.counts(h.ref, disturbed)
 		}
 		p.count(1, 0)
 	}
@@ -123,12 +147,10 @@ func (c *Controller) makeOne(ctx context.Context, s *situation, of pair, h *half
 	if err != nil {
 		return err
 	}
-	for range attempts {
+	for range tries {
 		made, err := api.create(ctx, of.build(h.ref, s.key))
 		if err == nil {
-			c.view.makes(h.ref, made)
-			h.uid = string(made.GetUID())
-			return nil
+			return c.keep(ctx, s, of, h, made)
 		}
 		if !apierrors.IsAlreadyExists(err) {
 			return err
@@ -147,7 +169,7 @@ func (c *Controller) makeOne(ctx context.Context, s *situation, of pair, h *half
 			h.uid = string(live.GetUID())
 			return nil
 		}
-		err = api.remove(ctx, h.name, string(live.GetUID()))
+		err = api.remove(ctx, h.name, string(live.GetUID()), "")
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return err
 		}
@@ -155,5 +177,29 @@ func (c *Controller) makeOne(ctx context.Context, s *situation, of pair, h *half
 	return errContested
 }
 
-// attempts is how often it is tried to make an object in whose way is one of ours.
-const attempts = 2
+// keep takes what was made for one half. If admission of the host cluster made something
+// else of it, that is deleted at once; if it stays, it is to be listed and to go later.
+func (c *Controller) keep(ctx context.Context, s *situation, of pair, h *half, made object) error {
+	uid := string(made.GetUID())
+	if of.matches(made, h.ref, s.key) {
+		c.view.makes(h.ref, made)
+		h.uid = uid
+		return nil
+	}
+	api, err := clientFor(c.host, h.ref)
+	if err != nil {
+		return err
+	}
+	// It counts for whoever is bound already, so not even the end of the round is a reason
+	// to leave it there.
+	err = api.remove(context.WithoutCancel(ctx), h.name, uid, "")
+	if err != nil && !apierrors.IsNotFound(err) || len(made.GetFinalizers()) > 0 {
+		h.uid = uid
+		return errAltered
+	}
+	c.view.removes(h.ref, uid)
+	return errAltered
+}
+
+// tries is how often it is tried to make an object in whose way is one of ours.
+const tries = 2

@@ -18,6 +18,7 @@ package grant
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -37,6 +38,9 @@ func (c *Controller) remove(ctx context.Context, s *situation, removals []remova
 		outcomes := make([]fate, len(some))
 		workqueue.ParallelizeUntil(ctx, parallel, len(some), func(i int) {
 			fell, err := c.removeOne(ctx, s, some[i])
+			if errors.Is(err, errHeld) {
+				p.holds(some[i].ref)
+			}
 			if err != nil {
 				p.fails(troubleOf(err), fmt.Errorf("could not delete %s: %w", some[i].ref, err))
 			}
@@ -62,7 +66,7 @@ func (c *Controller) removeOne(ctx context.Context, s *situation, r removal) (fa
 	if err != nil {
 		return stays, err
 	}
-	uid := r.uid
+	uid, version := r.uid, r.version
 	if uid == "" {
 		live, err := api.get(ctx, r.name)
 		switch {
@@ -73,33 +77,50 @@ func (c *Controller) removeOne(ctx context.Context, s *situation, r removal) (fa
 		case !isProven(live, r.ref, s.owner.uid, s.key):
 			return displaced, nil
 		}
-		uid = string(live.GetUID())
+		uid, version = string(live.GetUID()), freeVersion(live)
 	}
-	refused := api.remove(ctx, r.name, uid)
-	switch {
-	case apierrors.IsNotFound(refused), refused == nil && !r.held:
+	fell, err := removeUID(ctx, api, r.name, uid, version)
+	if fell != stays {
 		c.view.removes(r.ref, uid)
-		return gone, nil
-	case refused != nil && !apierrors.IsConflict(refused):
-		return stays, refused
 	}
-	// Another one may be there, with another UID. Or this one still is: a deletion may have
-	// to wait for others, and what is bound counts until it is over.
-	live, err := api.get(ctx, r.name)
-	switch {
-	case err != nil && !apierrors.IsNotFound(err):
-		return stays, err
-	case err == nil && string(live.GetUID()) == uid && refused == nil:
-		return stays, errHeld
-	case err == nil && string(live.GetUID()) == uid:
-		return stays, refused
-	}
-	c.view.removes(r.ref, uid)
-	if err == nil {
-		return displaced, nil
-	}
-	return gone, nil
+	return fell, err
 }
+
+// removeUID deletes the object of that name and UID, and returns when that is over.
+func removeUID(ctx context.Context, api client, name, uid, version string) (fate, error) {
+	var refused error
+	for look := range looks {
+		if look == looks-1 {
+			version = "" // whoever changes it all the time is not to keep it
+		}
+		refused = api.remove(ctx, name, uid, version)
+		switch {
+		case apierrors.IsNotFound(refused), refused == nil && version != "":
+			return gone, nil
+		case refused != nil && !apierrors.IsConflict(refused):
+			return stays, refused
+		}
+		// Another one may be there, with another UID. Or this one still is: a deletion may
+		// have to wait for others, and what is bound counts until it is over. Or somebody
+		// changed it since it was seen.
+		live, err := api.get(ctx, name)
+		switch {
+		case apierrors.IsNotFound(err):
+			return gone, nil
+		case err != nil:
+			return stays, err
+		case string(live.GetUID()) != uid:
+			return displaced, nil
+		case refused == nil:
+			return stays, errHeld
+		}
+		version = freeVersion(live)
+	}
+	return stays, refused
+}
+
+// looks is how often an object is looked at anew that somebody else changes.
+const looks = 3
 
 // strike takes what is gone off the ledger, and lists what has another object in its place
 // as foreign, if it is still to be.
@@ -113,7 +134,7 @@ func (c *Controller) strike(ctx context.Context, s *situation, removals []remova
 		case r.listed == nil:
 			// An orphan is in nobody's way.
 		case outcomes[i] == stays:
-			p.stays(r.listed.capability)
+			p.stays(place{r.listed.capability, r.namespace})
 		case outcomes[i] == displaced && r.wanted:
 			change := changed.of(s.owner, r.listed.capability)
 			change.Displace = append(change.Displace, r.listed.GrantedObject)
@@ -122,6 +143,9 @@ func (c *Controller) strike(ctx context.Context, s *situation, removals []remova
 			change := changed.of(s.owner, r.listed.capability)
 			change.Drop = append(change.Drop, r.listed.GrantedObject)
 			delete(s.listed, r.ref)
+			if !r.wanted {
+				c.pace.forgets(r.ref)
+			}
 		}
 	}
 	p.count(0, removed)

@@ -97,6 +97,7 @@ func TestG5Run(t *testing.T) {
 	f.host.changes(p.role, func(live object) { live.(*rbacv1.Role).Rules[0].Verbs = []string{"*"} })
 	eventually("changed by somebody", both...)
 	f.host.changes(p.binding, func(live object) { live.SetLabels(nil) })
+	f.clock.Step(maxPause) // it was made anew just now
 	f.eventually("made anew", func() bool { live := f.host.all()[p.binding]; return live != nil && live.GetLabels() != nil })
 	eventually("out of sight", both...)
 	f.host.loses(p.role)

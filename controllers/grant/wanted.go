@@ -70,6 +70,9 @@ type pair struct {
 	role, binding ref
 }
 
+// place is where the pair is.
+func (p pair) place() place { return place{p.capability, p.role.namespace} }
+
 // in returns the pair of a namespace; empty: that of the whole cluster.
 func (c *content) in(namespace string) pair {
 	role, binding := record.KindRole, record.KindRoleBinding

@@ -18,6 +18,7 @@ package grants
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,6 +70,7 @@ func TestG5Grants(t *testing.T) {
 			return err == nil && now.UID != before && now.Labels != nil
 		})
 	})
+	t.Run("a binding that somebody would hold", g.held)
 	t.Run("a Role that somebody replaces", func(t *testing.T) {
 		role := g.roles("a")[0]
 		require.NoError(t, g.admin.RbacV1().Roles("a").Delete(t.Context(), role.Name, metav1.DeleteOptions{}))
@@ -130,21 +132,9 @@ func TestG5Forbidden(t *testing.T) {
 	bound, err := g.admin.RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	const grants = "entente-apiserver-grants"
-	taken := 0
-	for _, binding := range bound.Items {
-		if binding.RoleRef.Name != grants {
-			continue
-		}
-		taken++
-		require.NoError(t, g.admin.RbacV1().ClusterRoleBindings().Delete(t.Context(), binding.Name, metav1.DeleteOptions{}))
-		defer func() {
-			binding.ResourceVersion, binding.UID = "", ""
-			_, err := g.admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &binding, metav1.CreateOptions{})
-			require.NoError(t, err)
-			g.eventually("granted", func() bool { return g.condition() == "True Applied" && g.may("list", "configmaps", "a") })
-		}()
-	}
-	require.Equal(t, 1, taken)
+	taken := slices.DeleteFunc(bound.Items, func(binding rbacv1.ClusterRoleBinding) bool { return binding.RoleRef.Name != grants })
+	require.Len(t, taken, 1)
+	require.NoError(t, g.admin.RbacV1().ClusterRoleBindings().Delete(t.Context(), taken[0].Name, metav1.DeleteOptions{}))
 	g.Grant(t, g.who, rbacv1.PolicyRule{
 		Verbs: []string{"get", "list", "watch"}, APIGroups: []string{rbacv1.GroupName},
 		Resources: []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"},
@@ -154,6 +144,10 @@ func TestG5Forbidden(t *testing.T) {
 	g.eventually("refused", func() bool { return g.condition() == "False ApplyFailed" })
 	assert.Empty(t, g.roles(""))
 	assert.False(t, g.may("list", "configmaps", "a"))
+	taken[0].ResourceVersion, taken[0].UID = "", ""
+	_, err = g.admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &taken[0], metav1.CreateOptions{})
+	require.NoError(t, err)
+	g.eventually("granted", func() bool { return g.condition() == "True Applied" && g.may("list", "configmaps", "a") })
 }
 
 // G5: a project of 200 namespaces is granted, changed and withdrawn in time. What else the
