@@ -20,7 +20,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -120,10 +119,12 @@ func (g *granting) rights(t *testing.T) {
 func (g *granting) documented(t *testing.T) {
 	content, err := os.ReadFile("../../docs/access.md")
 	require.NoError(t, err)
-	blocks := regexp.MustCompile("(?ms)^ *```yaml$(.*?)^ *```$").FindAllStringSubmatch(string(content), -1)
+	blocks := strings.Split(string(content), "```yaml\n")[1:]
 	require.NotEmpty(t, blocks)
 	for _, block := range blocks {
-		g.east.MustKubectl(t, kube.Admin, block[1], "apply", "--dry-run=server", "-f", "-")
+		manifest, _, closed := strings.Cut(block, "```")
+		require.True(t, closed)
+		g.east.MustKubectl(t, kube.Admin, manifest, "apply", "--dry-run=server", "-f", "-")
 	}
 }
 
