@@ -199,7 +199,7 @@ func (m *making) grant() error {
 	c, err := grant.New(grant.Config{
 		Client:   m.config.Client,
 		Informer: m.factory.Peering().V1alpha1().ClusterPeers(),
-		Planner:  m.model,
+		Plans:    m.model,
 		Ledger:   m.config.Ledger,
 		Host:     m.config.Host.Bulk.RbacV1(),
 		Objects:  m.host.granted.Rbac().V1(),

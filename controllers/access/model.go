@@ -25,6 +25,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
 	informers "entente.dev/entente/apis/generated/informers/externalversions/peering/v1alpha1"
@@ -101,7 +102,7 @@ type verdict struct {
 const byCapability = "capability"
 
 // New makes the model. It fails if the config is not complete, or the informer of
-// ClusterPeers runs.
+// ClusterPeers has been stopped.
 func New(config Config) (*Model, error) {
 	if config.ClusterPeers == nil || config.Capabilities == nil || config.Ledger == nil || (config.Resources == nil) != (config.Projects == nil) {
 		return nil, errors.New("could not make the model of access: its config is not complete")
@@ -132,30 +133,34 @@ func (m *Model) Plan(peer *peeringv1alpha1.ClusterPeer) (*Plan, error) {
 	if peer.DeletionTimestamp != nil {
 		return plan, nil // from that moment on (S3)
 	}
+	if m.config.Ledger.Fresh() != nil {
+		return nil, ErrUnknown
+	}
+	rec := m.config.Ledger.Peer(plan.UID)
+	access := rec.GivesAccess() && expects(peer, rec.Remote.ClusterUUID)
 	resources, projects, err := m.host()
-	if err != nil {
+	switch {
+	case err != nil && access:
 		return nil, err
+	case err != nil:
+		// What ended needs no host cluster to be taken back.
+		plan.OfferUnknown = true
+		return plan, nil
 	}
 	if err := m.offer(plan, peer, resources, projects); err != nil {
 		return nil, err
 	}
-	rec := m.config.Ledger.Peer(plan.UID)
-	if !rec.GivesAccess() || !expects(peer, rec.Remote.ClusterUUID) {
-		for _, capability := range plan.Offered {
-			plan.Ineffective = append(plan.Ineffective, Ineffective{capability.Name, NoPeering})
-		}
-		plan.sort()
-		return plan, nil
+	if access {
+		plan.ClusterUUID, plan.Unreachable = rec.Remote.ClusterUUID, !rec.Remote.Unreachable.IsZero()
+		plan.match(&rec.Offer.Body, &rec.Remote.Offer.Body)
 	}
-	plan.ClusterUUID, plan.Unreachable = rec.Remote.ClusterUUID, !rec.Remote.Unreachable.IsZero()
-	plan.match(&rec.Remote.Offer.Body)
 	plan.sort()
 	return plan, nil
 }
 
 // host returns what is known of the host cluster, nil without one.
 func (m *Model) host() (resources rules.Resources, projects ProjectSet, err error) {
-	if m.config.Ledger.Fresh() != nil || !m.config.Capabilities.Informer().HasSynced() {
+	if !m.config.Capabilities.Informer().HasSynced() {
 		return nil, nil, ErrUnknown
 	}
 	if m.config.Resources == nil {
@@ -228,15 +233,15 @@ func expects(peer *peeringv1alpha1.ClusterPeer, clusterUUID string) bool {
 	return expected == "" || expected == clusterUUID
 }
 
-// match fills in what both clusters offer.
-func (p *Plan) match(theirs *protocol.Offer) {
-	versions := make(map[string]string, len(theirs.Capabilities))
-	for _, capability := range theirs.Capabilities {
-		versions[capability.Name] = capability.Version
-	}
+// match fills in what both clusters offer. ours is what the other cluster has been offered:
+// if what it is to be offered is more, and goes beyond the limits, it never will be.
+func (p *Plan) match(ours, theirs *protocol.Offer) {
+	said, versions := versionsOf(ours), versionsOf(theirs)
 	for _, capability := range p.Offered {
 		version, offered := versions[capability.Name]
 		switch {
+		case said[capability.Name] != capability.Version:
+			// It is about to be offered, or the owner is told why not.
 		case !offered:
 			p.Ineffective = append(p.Ineffective, Ineffective{capability.Name, NotOffered})
 		case !compatible(capability.Version, version):
@@ -245,13 +250,31 @@ func (p *Plan) match(theirs *protocol.Offer) {
 			p.Effective = append(p.Effective, capability)
 		}
 	}
-	remote := make(map[string][]string, len(theirs.Projects))
-	for _, project := range theirs.Projects {
-		remote[project.Name] = project.Namespaces
-	}
+	told, remote := namespacesOf(ours), namespacesOf(theirs)
 	for _, project := range p.Projects {
-		if namespaces, offered := remote[project.Name]; offered {
-			p.Paired = append(p.Paired, Pair{Name: project.Name, Local: project.Namespaces, Remote: namespaces})
+		_, offered := told[project.Name]
+		namespaces, both := remote[project.Name]
+		if offered && both {
+			local := sets.New(told[project.Name]...).Intersection(sets.New(project.Namespaces...))
+			p.Paired = append(p.Paired, Pair{Name: project.Name, Local: sets.List(local), Remote: namespaces})
 		}
 	}
+}
+
+// versionsOf returns the versions of the capabilities in an offer, by their names.
+func versionsOf(offer *protocol.Offer) map[string]string {
+	versions := make(map[string]string, len(offer.Capabilities))
+	for _, capability := range offer.Capabilities {
+		versions[capability.Name] = capability.Version
+	}
+	return versions
+}
+
+// namespacesOf returns the namespaces of the projects in an offer, by their names.
+func namespacesOf(offer *protocol.Offer) map[string][]string {
+	namespaces := make(map[string][]string, len(offer.Projects))
+	for _, project := range offer.Projects {
+		namespaces[project.Name] = project.Namespaces
+	}
+	return namespaces
 }

@@ -157,11 +157,31 @@ func (f *fixture) paired(offer protocol.Offer, change ...func(*record.Remote)) {
 	}))
 }
 
+// plan returns the plan once the other cluster has been offered what it is to be.
 func (f *fixture) plan(peer *peeringv1alpha1.ClusterPeer) *Plan {
 	f.t.Helper()
 	plan, err := f.Plan(peer)
 	require.NoError(f.t, err)
+	f.offered(plan)
+	plan, err = f.Plan(peer)
+	require.NoError(f.t, err)
 	return plan
+}
+
+// offered records what a plan offers, as the controller of offers does.
+func (f *fixture) offered(plan *Plan) {
+	f.t.Helper()
+	var body protocol.Offer
+	for _, capability := range plan.Offered {
+		body.Capabilities = append(body.Capabilities, protocol.Capability{Name: capability.Name, Version: capability.Version})
+	}
+	for _, project := range plan.Projects {
+		body.Projects = append(body.Projects, protocol.Project(project))
+	}
+	require.NoError(f.t, f.ledger.Update(f.t.Context(), func(tx record.Tx) error {
+		_, err := record.SetOffer(tx, plan.UID, body)
+		return err
+	}))
 }
 
 func named(capabilities ...string) *peeringv1alpha1.ClusterPeer {
@@ -283,7 +303,7 @@ func TestP12WhatEndsAccess(t *testing.T) {
 		assert.Empty(t, plan.ClusterUUID, name)
 		assert.Empty(t, plan.Effective, name)
 		assert.Empty(t, plan.Paired, name)
-		assert.Equal(t, []Ineffective{{"both", NoPeering}}, plan.Ineffective, name)
+		assert.Empty(t, plan.Ineffective, name)
 	}
 	deleted := peer.DeepCopy()
 	deleted.DeletionTimestamp = &metav1.Time{Time: noon}
@@ -291,9 +311,49 @@ func TestP12WhatEndsAccess(t *testing.T) {
 	assert.Equal(t, &Plan{Name: "west", UID: uid}, f.plan(deleted), "S3: from that moment on")
 }
 
+// G3, G4: what the other cluster was not offered, because it is too much, does not take
+// effect whatever that one offers.
+func TestG3OfferedFirst(t *testing.T) {
+	f := newFixture(t, capability("both", "1", "configmaps"), capability("more", "1", "configmaps"))
+	f.paired(protocol.Offer{Capabilities: []protocol.Capability{{Name: "both", Version: "1"}, {Name: "more", Version: "1"}}, Projects: theirs("a", "b", "c")})
+	f.projects.now = projectSet{"b": {"b-1"}, "c": {"c"}}
+	f.plan(named("both"))
+	f.projects.now = projectSet{"a": {"a"}, "b": {"b-1", "b-2"}}
+	plan, err := f.Plan(named("both", "more"))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"both", "more"}, names(plan.Offered))
+	assert.Equal(t, []string{"both"}, names(plan.Effective))
+	assert.Empty(t, plan.Ineffective, "it is about to be offered")
+	assert.Equal(t, []Pair{{"b", []string{"b-1"}, []string{"their-b"}}}, plan.Paired, "a and b-2 have not been offered, c is no more")
+	f.offered(plan)
+	plan, err = f.Plan(named("both", "more"))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"both", "more"}, names(plan.Effective))
+	assert.Equal(t, []string{"a", "b-1", "b-2"}, plan.Namespaces())
+}
+
+// G5: what ended is taken back, whatever is known of the host cluster.
+func TestG5EndedThoughTheHostIsUnknown(t *testing.T) {
+	f := newFixture(t)
+	f.resources.now = nil
+	for name, end := range map[string]func(*record.Remote){
+		"left":        func(r *record.Remote) { r.Fault = record.PeerLeft },
+		"unconfirmed": func(r *record.Remote) { r.ConfirmedAt = time.Time{} },
+	} {
+		f.paired(protocol.Offer{}, end)
+		plan, err := f.Plan(named("both"))
+		require.NoError(t, err, name)
+		assert.Equal(t, &Plan{Name: "west", UID: uid, OfferUnknown: true}, plan, name)
+	}
+	f.paired(protocol.Offer{})
+	_, err := f.Plan(named("both"))
+	require.ErrorIs(t, err, ErrUnknown)
+}
+
 // What cannot be told is not taken for nothing: all that there is would go.
 func TestUnknown(t *testing.T) {
 	f := newFixture(t)
+	f.paired(protocol.Offer{})
 	f.resources.now = nil
 	_, err := f.Plan(named())
 	require.ErrorIs(t, err, ErrUnknown)

@@ -36,16 +36,22 @@ type Plan struct {
 	// Unreachable says that the other cluster is out of reach. What it may do stays.
 	Unreachable bool
 
+	// OfferUnknown says that it cannot be told now what the other cluster is to be offered.
+	// There is no peering, or else there would be no plan.
+	OfferUnknown bool
 	// Offered are the capabilities that the other cluster is to be offered, and Projects
 	// the projects, in order of their names.
 	Offered  []Capability
 	Projects []Project
 
 	// Effective are the capabilities that both clusters offer (G3), in order of their
-	// names. Ineffective are the others that the ClusterPeer names.
+	// names: of those above the ones that the other cluster has been offered, too. Of the
+	// others that the ClusterPeer names Ineffective are those for which there is a reason
+	// that lasts.
 	Effective   []Capability
 	Ineffective []Ineffective
-	// Paired are the projects that both clusters offer (G4), in order of their names.
+	// Paired are the projects that both clusters offer (G4), in order of their names, with
+	// those namespaces that the other cluster has been told of.
 	Paired []Pair
 }
 
@@ -94,8 +100,6 @@ const (
 	NotOffered Why = "CapabilityNotOffered"
 	// VersionMismatch means that the other cluster offers another major version of it.
 	VersionMismatch Why = "CapabilityVersionMismatch"
-	// NoPeering means that there is no peering that gives access.
-	NoPeering Why = "NoPeering"
 )
 
 // Namespaces returns the namespaces of all paired projects, in order.

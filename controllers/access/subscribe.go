@@ -32,9 +32,8 @@ func (m *Model) Subscribe(enqueue func(object cache.ObjectName)) (cancel func())
 	}
 	cancels := []func(){
 		m.config.Ledger.Subscribe(func(uid string) {
-			switch peer := m.config.Ledger.Peer(uid); {
-			case uid == "":
-			case peer != nil:
+			// One that is gone is so because its ClusterPeer is, which wakes them as well.
+			if peer := m.config.Ledger.Peer(uid); peer != nil {
 				enqueue(cache.ObjectName{Name: peer.Name})
 			}
 		}),

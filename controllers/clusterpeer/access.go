@@ -70,8 +70,11 @@ const namedAtMost = 5
 // notInEffect is a sentence about the capabilities that a ClusterPeer names and that do
 // not take effect (G3), or nothing.
 func notInEffect(plan *access.Plan) string {
+	if plan == nil {
+		return ""
+	}
 	var said []string
-	for _, each := range ineffective(plan) {
+	for _, each := range plan.Ineffective {
 		said = append(said, each.Name+" ("+string(each.Why)+")")
 	}
 	switch rest := len(said) - namedAtMost; {
@@ -84,28 +87,13 @@ func notInEffect(plan *access.Plan) string {
 	}
 }
 
-// ineffective are the capabilities that do not take effect for a reason of their own:
-// that there is no peering is said elsewhere.
-func ineffective(plan *access.Plan) []access.Ineffective {
-	if plan == nil {
-		return nil
-	}
-	var own []access.Ineffective
-	for _, each := range plan.Ineffective {
-		if each.Why != access.NoPeering {
-			own = append(own, each)
-		}
-	}
-	return own
-}
-
 // tellIneffective records an Event for each capability that does not take effect, once
 // for each reason (G3).
 func (c *Controller) tellIneffective(peer *peeringv1alpha1.ClusterPeer, plan *access.Plan) {
 	if plan == nil {
 		return
 	}
-	for _, each := range c.memory.untold(peer, ineffective(plan)) {
+	for _, each := range c.memory.untold(peer, plan.Ineffective) {
 		c.event(peer, corev1.EventTypeWarning, string(each.Why), "Capability "+each.Name+" is not in effect: "+whyMessage(each.Why))
 	}
 }
@@ -118,9 +106,7 @@ func whyMessage(why access.Why) string {
 		return "the PeeringCapability is not valid, as its condition Valid says."
 	case access.NotOffered:
 		return "the other cluster does not offer a capability of that name."
-	case access.VersionMismatch:
+	default: // access.VersionMismatch
 		return "the other cluster offers it in another major version."
-	default:
-		return "there is no peering."
 	}
 }

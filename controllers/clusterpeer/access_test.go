@@ -99,7 +99,7 @@ func TestG3WhyNot(t *testing.T) {
 	f := newFixture(t)
 	f.holds(invitePeer("p", "u"))
 	f.planned.plan.Ineffective = []access.Ineffective{
-		{Name: "a", Why: access.NotFound}, {Name: "b", Why: access.NotValid}, {Name: "c", Why: access.NotOffered}, {Name: "d", Why: access.VersionMismatch}, {Name: "e", Why: access.NoPeering},
+		{Name: "a", Why: access.NotFound}, {Name: "b", Why: access.NotValid}, {Name: "c", Why: access.NotOffered}, {Name: "d", Why: access.VersionMismatch},
 	}
 	f.settle("p")
 	message := readyOf(t, f.real("p")).Message
@@ -134,7 +134,7 @@ func TestNotInEffectIsShort(t *testing.T) {
 	}
 	assert.Equal(t, " Not in effect: c0 (CapabilityNotFound), c1 (CapabilityNotFound), c2 (CapabilityNotFound), c3 (CapabilityNotFound), c4 (CapabilityNotFound) and 7 more.", notInEffect(plan))
 	assert.Empty(t, notInEffect(nil))
-	assert.Empty(t, notInEffect(&access.Plan{Ineffective: []access.Ineffective{{Name: "a", Why: access.NoPeering}}}))
+	assert.Empty(t, notInEffect(&access.Plan{}))
 }
 
 // P12, G5: a ClusterPeer that is deleted stays until what was granted for it is gone.

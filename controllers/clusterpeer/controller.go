@@ -60,12 +60,6 @@ const (
 	staleFor = 5 * time.Second
 )
 
-// Plans says what is to be between this cluster and its peers.
-type Plans interface {
-	Plan(peer *peeringv1alpha1.ClusterPeer) (*access.Plan, error)
-	Subscribe(enqueue func(object cache.ObjectName)) (cancel func())
-}
-
 // Config is what the controller needs from outside. All of it but Host is required.
 type Config struct {
 	// Client reads connection strings and writes statuses.
@@ -79,7 +73,7 @@ type Config struct {
 	// Ledger holds what decides (S1); statuses are made of it.
 	Ledger record.Ledger
 	// Plans says which capabilities take effect and which projects are paired.
-	Plans Plans
+	Plans access.Plans
 	// Dialer talks to other clusters.
 	Dialer Dialer
 	// Self is this cluster. Without endpoints it can join, and not invite.
@@ -105,7 +99,7 @@ type Controller struct {
 	recorder  events.EventRecorder
 	clock     clock.WithTicker
 	ledger    record.Ledger
-	plans     Plans
+	plans     access.Plans
 	dialer    Dialer
 	self      exchange.Self
 	host      bool
@@ -264,7 +258,7 @@ func (c *Controller) look(peer *peeringv1alpha1.ClusterPeer) (*look, error) {
 	plan, err := c.plans.Plan(peer)
 	switch {
 	case errors.Is(err, access.ErrUnknown):
-		l.after(staleFor)
+		l.after(access.AskAgain)
 	case err != nil:
 		return nil, err
 	}

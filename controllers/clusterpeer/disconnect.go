@@ -59,6 +59,9 @@ const grantsFor = 500 * time.Millisecond
 // end removes the record of a ClusterPeer, by which all access ends, and then tells the
 // other cluster if it can. It tells whether there was a peer, and whether it was told.
 func (c *Controller) end(ctx context.Context, uid string) (ended, told bool, err error) {
+	if c.ledger.Peer(uid) == nil {
+		return false, false, nil // it may be waited for grants for long
+	}
 	within, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var last *record.Peer

@@ -20,5 +20,5 @@ limitations under the License.
 // What is known is a snapshot that never changes; follow.go replaces it by another one when
 // the host says something else, and read.go merges what was read into what was known. What
 // an API group has stays known while the host fails to tell: a broken aggregated API server
-// takes no rights away.
+// takes no rights away, for as long as the same follower runs.
 package discovery

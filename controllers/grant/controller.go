@@ -64,24 +64,14 @@ const (
 	most = 2 * batch
 )
 
-// Planner says what each peer is to be granted.
-type Planner interface {
-	// Plan returns what is to be for the peer of a ClusterPeer. It fails with
-	// access.ErrUnknown while that is not known.
-	Plan(peer *peeringv1alpha1.ClusterPeer) (*access.Plan, error)
-	// Subscribe has enqueue called with each ClusterPeer whose plan may have changed. It
-	// returns how to end that.
-	Subscribe(enqueue func(object cache.ObjectName)) (cancel func())
-}
-
 // Config is what the controller needs from outside. All of it is required.
 type Config struct {
 	// Client writes statuses.
 	Client versioned.Interface
 	// Informer tells which ClusterPeers there are. It is started by its owner.
 	Informer informers.ClusterPeerInformer
-	// Planner says what is to be.
-	Planner Planner
+	// Plans says what is to be.
+	Plans access.Plans
 	// Ledger lists what there is.
 	Ledger record.Ledger
 	// Host makes and deletes objects of the host cluster, many at a time.
@@ -99,7 +89,7 @@ type Config struct {
 type Controller struct {
 	client   versioned.Interface
 	lister   listers.ClusterPeerLister
-	planner  Planner
+	plans    access.Plans
 	ledger   record.Ledger
 	host     rbacclient.RbacV1Interface
 	view     *view
@@ -115,7 +105,7 @@ type Controller struct {
 // New makes the controller and starts nothing. It fails if the config is not complete, or
 // the informers of Objects have been stopped.
 func New(config Config) (*Controller, error) {
-	if config.Client == nil || config.Informer == nil || config.Planner == nil || config.Ledger == nil ||
+	if config.Client == nil || config.Informer == nil || config.Plans == nil || config.Ledger == nil ||
 		config.Host == nil || config.Objects == nil || config.Recorder == nil || config.Clock == nil {
 		return nil, fmt.Errorf("could not make controller %s: its config is not complete", Name)
 	}
@@ -126,7 +116,7 @@ func New(config Config) (*Controller, error) {
 	c := &Controller{
 		client:   config.Client,
 		lister:   config.Informer.Lister(),
-		planner:  config.Planner,
+		plans:    config.Plans,
 		ledger:   config.Ledger,
 		host:     config.Host,
 		view:     seen,
@@ -166,7 +156,7 @@ func (c *Controller) subscribe(enqueue func(cache.ObjectName)) (cancel func()) {
 	silence := c.bell.answer(func(name string) { enqueue(cache.ObjectName{Name: name}) })
 	cancels := []func(){
 		silence,
-		c.planner.Subscribe(enqueue),
+		c.plans.Subscribe(enqueue),
 		c.ledger.Subscribe(func(uid string) {
 			if grants := c.ledger.Grants(uid); len(grants) > 0 {
 				c.strays.suspect(grants[0].PeerName, uid)
@@ -227,7 +217,7 @@ func (c *Controller) end(ctx context.Context, peer *peeringv1alpha1.ClusterPeer)
 
 // syncPeer is sync for a ClusterPeer that is there, and to stay.
 func (c *Controller) syncPeer(ctx context.Context, peer *peeringv1alpha1.ClusterPeer) (again time.Duration, err error) {
-	plan, err := c.planner.Plan(peer)
+	plan, err := c.plans.Plan(peer)
 	if errors.Is(err, access.ErrUnknown) {
 		klog.FromContext(ctx).V(4).Info("It is not known yet what the peer is to be granted")
 		return unknownAgain, nil

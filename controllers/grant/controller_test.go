@@ -38,7 +38,7 @@ import (
 func TestNewNeedsAll(t *testing.T) {
 	f := newFixture(t)
 	whole := Config{
-		Client: f.api, Informer: f.peers.Peering().V1alpha1().ClusterPeers(), Planner: f.plans, Ledger: f.book,
+		Client: f.api, Informer: f.peers.Peering().V1alpha1().ClusterPeers(), Plans: f.plans, Ledger: f.book,
 		Host: f.host.RbacV1(), Objects: f.objects.Rbac().V1(), Recorder: f.recorder, Clock: f.clock,
 	}
 	_, err := New(whole)
@@ -46,7 +46,7 @@ func TestNewNeedsAll(t *testing.T) {
 	for name, take := range map[string]func(*Config){
 		"client":   func(c *Config) { c.Client = nil },
 		"informer": func(c *Config) { c.Informer = nil },
-		"planner":  func(c *Config) { c.Planner = nil },
+		"plans":    func(c *Config) { c.Plans = nil },
 		"ledger":   func(c *Config) { c.Ledger = nil },
 		"host":     func(c *Config) { c.Host = nil },
 		"objects":  func(c *Config) { c.Objects = nil },

@@ -51,7 +51,7 @@ const (
 
 var noon = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
-// plans is a Planner of which tests say what it says.
+// plans is access.Plans of which tests say what it says.
 type plans struct {
 	lock    sync.Mutex
 	byName  map[string]*access.Plan // nil: it is not known
@@ -151,7 +151,7 @@ func (f *fixture) restart() {
 		options.LabelSelector = Selector()
 	}))
 	controller, err := New(Config{
-		Client: f.api, Informer: f.peers.Peering().V1alpha1().ClusterPeers(), Planner: f.plans, Ledger: f.book,
+		Client: f.api, Informer: f.peers.Peering().V1alpha1().ClusterPeers(), Plans: f.plans, Ledger: f.book,
 		Host: f.host.RbacV1(), Objects: f.objects.Rbac().V1(), Recorder: f.recorder, Clock: f.clock,
 	})
 	require.NoError(f.t, err)

@@ -50,15 +50,7 @@ const (
 	interval = time.Minute
 	// writeTimeout bounds one write, so that a hung store does not hold a worker for ever.
 	writeTimeout = 30 * time.Second
-	// unknownFor is after what time a plan is asked for again that could not be told.
-	unknownFor = 2 * time.Second
 )
-
-// Plans says what is to be between this cluster and its peers.
-type Plans interface {
-	Plan(peer *peeringv1alpha1.ClusterPeer) (*access.Plan, error)
-	Subscribe(enqueue func(object cache.ObjectName)) (cancel func())
-}
 
 // Config is what the controller needs from outside. What is not said to be optional is
 // required.
@@ -68,7 +60,7 @@ type Config struct {
 	// Informer tells which ClusterPeers there are. It is started by its owner.
 	Informer informers.ClusterPeerInformer
 	// Plans says which capabilities and projects are offered.
-	Plans Plans
+	Plans access.Plans
 	// Recorder records Events about ClusterPeers.
 	Recorder events.EventRecorder
 	// Issuer returns the issuer of this cluster's ServiceAccount tokens, nil for none.
@@ -86,10 +78,10 @@ type Config struct {
 type Controller struct {
 	ledger record.Ledger
 	lister listers.ClusterPeerLister
-	plans  Plans
+	plans  access.Plans
 	offer  contents
-	// refused are the UIDs of ClusterPeers whose owners know that what would be offered
-	// breaks the limits.
+	// refused are the ClusterPeers whose owners know that what would be offered breaks the
+	// limits: their UIDs, by name.
 	refused  sync.Map
 	recorder events.EventRecorder
 	loop     loop.Loop
@@ -130,6 +122,7 @@ func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again time.Duration, err error) {
 	peer, err := c.lister.Get(object.Name)
 	if apierrors.IsNotFound(err) {
+		c.refused.Delete(object.Name)
 		return 0, nil
 	}
 	if err != nil {
@@ -143,17 +136,20 @@ func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again t
 	// Not all of a thousand peers at the same moment.
 	again = wait.Jitter(interval, 0.1)
 	plan, err := c.plans.Plan(peer)
-	if errors.Is(err, access.ErrUnknown) {
-		return unknownFor, nil
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, access.ErrUnknown):
+		return access.AskAgain, nil
+	case err != nil:
 		return 0, err
+	case plan.OfferUnknown:
+		return access.AskAgain, nil
 	}
 	body, err := c.offer.to(ctx, plan)
 	if err != nil {
 		return 0, err
 	}
 	if !kept.Offer.Differs(body) {
+		c.refused.Delete(object.Name)
 		return again, nil
 	}
 	if err := body.Validate(); err != nil {
@@ -162,7 +158,7 @@ func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again t
 		c.refuse(peer, err)
 		return again, nil
 	}
-	c.refused.Delete(uid)
+	c.refused.Delete(object.Name)
 	return again, c.write(ctx, uid, body)
 }
 
@@ -172,7 +168,7 @@ const ReasonOfferTooLarge = "OfferTooLarge"
 
 // refuse tells the owner of a ClusterPeer once that the offer before stands.
 func (c *Controller) refuse(peer *peeringv1alpha1.ClusterPeer, fault error) {
-	if _, told := c.refused.Swap(string(peer.UID), struct{}{}); told {
+	if told, _ := c.refused.Swap(peer.Name, peer.UID); told == peer.UID {
 		return
 	}
 	regarding := &corev1.ObjectReference{

@@ -221,6 +221,13 @@ func TestP10OverTheLimits(t *testing.T) {
 	assert.Len(t, f.recorder.Events, 1, "once")
 	assert.Contains(t, <-f.recorder.Events, "Warning OfferTooLarge What this cluster would offer breaks the limits")
 
+	whole := f.planned.plan.Offered
+	f.planned.plan.Offered = nil
+	f.run()
+	f.planned.plan.Offered = whole
+	f.run()
+	assert.Len(t, f.recorder.Events, 1, "it was well in between")
+	<-f.recorder.Events
 	f.planned.plan.Offered = f.planned.plan.Offered[1:]
 	assert.Len(t, f.run().Body.Capabilities, protocol.MaxCapabilities)
 	f.issuer = &protocol.Issuer{URL: "http://not.https.example.com", JWKS: jwks}
@@ -247,9 +254,14 @@ func TestP10CapabilitiesAndProjects(t *testing.T) {
 	f.planned.plan, f.planned.err = access.Plan{}, access.ErrUnknown
 	again, err := f.sync(t.Context(), cache.ObjectName{Name: "west"})
 	require.NoError(t, err)
-	assert.Equal(t, unknownFor, again)
+	assert.Equal(t, access.AskAgain, again)
 	assert.Equal(t, body, f.ledger.Peer(uid).Offer.Body)
-	f.planned.err = nil
+	f.planned.err, f.planned.plan.OfferUnknown = nil, true
+	again, err = f.sync(t.Context(), cache.ObjectName{Name: "west"})
+	require.NoError(t, err)
+	assert.Equal(t, access.AskAgain, again)
+	assert.Equal(t, body, f.ledger.Peer(uid).Offer.Body)
+	f.planned.plan.OfferUnknown = false
 	assert.Empty(t, f.run().Body.Capabilities, "withdrawn")
 }
 

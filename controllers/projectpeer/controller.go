@@ -48,18 +48,10 @@ const (
 	// requestTimeout bounds one request to our own server, so that a hung one does not
 	// hold a worker for ever.
 	requestTimeout = 10 * time.Second
-	// unknownFor is after what time a plan is asked for again that could not be told.
-	unknownFor = 2 * time.Second
 	// skippedFor is after what time a namespace is tried again that is on its way out,
 	// unless it has gone before.
 	skippedFor = 10 * time.Second
 )
-
-// Plans says what is to be between this cluster and its peers.
-type Plans interface {
-	Plan(peer *peeringv1alpha1.ClusterPeer) (*access.Plan, error)
-	Subscribe(enqueue func(object cache.ObjectName)) (cancel func())
-}
 
 // Config is what the controller needs from outside. All of it is required.
 type Config struct {
@@ -70,7 +62,7 @@ type Config struct {
 	ClusterPeers informers.ClusterPeerInformer
 	ProjectPeers informers.ProjectPeerInformer
 	// Plans says which projects are paired.
-	Plans Plans
+	Plans access.Plans
 	// Clock times retries.
 	Clock clock.WithTicker
 }
@@ -80,7 +72,7 @@ type Controller struct {
 	client       versioned.Interface
 	clusterPeers listers.ClusterPeerLister
 	projectPeers cache.SharedIndexInformer
-	plans        Plans
+	plans        access.Plans
 	loop         loop.Loop
 }
 
@@ -150,7 +142,7 @@ func (c *Controller) subscribe(enqueue func(cache.ObjectName)) (cancel func()) {
 // should be.
 func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again time.Duration, err error) {
 	if !c.projectPeers.HasSynced() {
-		return unknownFor, nil
+		return access.AskAgain, nil
 	}
 	plan := &access.Plan{}
 	peer, err := c.clusterPeers.Get(object.Name)
@@ -160,7 +152,7 @@ func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again t
 		return 0, fmt.Errorf("could not get the ClusterPeer: %w", err)
 	default:
 		if plan, err = c.plans.Plan(peer); errors.Is(err, access.ErrUnknown) {
-			return unknownFor, nil
+			return access.AskAgain, nil
 		}
 		if err != nil {
 			return 0, err

@@ -227,7 +227,7 @@ func TestUnknown(t *testing.T) {
 	f.plans.err = access.ErrUnknown
 	again, err := f.once("west")
 	require.NoError(t, err)
-	assert.Equal(t, unknownFor, again)
+	assert.Equal(t, access.AskAgain, again)
 	assert.Len(t, f.objects(), 1)
 	f.plans.err = errors.New("broken")
 	_, err = f.once("west")

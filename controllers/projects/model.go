@@ -154,8 +154,10 @@ func (m *Model) Run(ctx context.Context) error {
 		_ = m.informer.RemoveEventHandler(handler)
 	}()
 	if m.source != nil {
+		// It ends with this, however this ends.
+		ctx, cancel := context.WithCancel(ctx)
 		var following sync.WaitGroup
-		defer following.Wait()
+		defer func() { cancel(); following.Wait() }()
 		following.Go(func() { m.source.run(ctx) })
 	}
 	if !cache.WaitFor(ctx, Name, handler.HasSyncedChecker()) {

@@ -447,3 +447,29 @@ func TestReference(t *testing.T) {
 	assert.Equal(t, &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: "one", UID: "uid of one"}, reference(namespace("one", "")))
 	assert.Implements(t, (*access.Projects)(nil), &Model{})
 }
+
+// What panics ends, so that it is run again, and does not wait for what it has begun.
+func TestPanicEndsIt(t *testing.T) {
+	f := newFixture(t, namespace("one", "a"))
+	f.host.version = "v1alpha2"
+	factory := informers.NewSharedInformerFactory(f.client, 0)
+	model, err := New(Config{
+		Namespaces: factory.Core().V1().Namespaces(), Dynamic: f.dynamic, Resources: f.host,
+		OwnNamespace: "entente-system", Recorder: f.recorder, Clock: clock.RealClock{},
+	})
+	require.NoError(t, err)
+	model.Subscribe(func() { panic("boom") })
+	factory.StartWithContext(t.Context())
+	t.Cleanup(factory.Shutdown)
+	ended := make(chan any, 1)
+	go func() {
+		defer func() { ended <- recover() }()
+		_ = model.Run(t.Context())
+	}()
+	select {
+	case panicked := <-ended:
+		assert.Equal(t, "boom", panicked)
+	case <-time.After(20 * time.Second):
+		t.Fatal("it hangs")
+	}
+}

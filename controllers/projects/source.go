@@ -49,12 +49,12 @@ type Resources interface {
 type source struct {
 	client    dynamic.Interface
 	resources Resources
-	// changed is called when what list returns may be something else.
+	// changed is called when what claims returns may be something else.
 	changed func()
 
 	lock sync.Mutex
 	// known is false before it is told whether there is the resource and, if so, what
-	// objects there are.
+	// objects there are: for as long as they cannot be listed.
 	known bool
 	// store has the objects, nil without the resource. It outlasts its informer, until
 	// that of another version has read them too.
