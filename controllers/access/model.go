@@ -138,11 +138,11 @@ func (m *Model) Plan(peer *peeringv1alpha1.ClusterPeer) (*Plan, error) {
 	}
 	rec := m.config.Ledger.Peer(plan.UID)
 	access := rec.GivesAccess() && expects(peer, rec.Remote.ClusterUUID)
-	resources, projects, err := m.host()
+	resources, projects, known := m.host()
 	switch {
-	case err != nil && access:
-		return nil, err
-	case err != nil:
+	case !known && access:
+		return nil, ErrUnknown
+	case !known:
 		// What ended needs no host cluster to be taken back.
 		plan.OfferUnknown = true
 		return plan, nil
@@ -158,18 +158,17 @@ func (m *Model) Plan(peer *peeringv1alpha1.ClusterPeer) (*Plan, error) {
 	return plan, nil
 }
 
-// host returns what is known of the host cluster, nil without one.
-func (m *Model) host() (resources rules.Resources, projects ProjectSet, err error) {
+// host returns what the host cluster has, nil without one. known is false while that cannot
+// be told.
+func (m *Model) host() (resources rules.Resources, projects ProjectSet, known bool) {
 	if !m.config.Capabilities.Informer().HasSynced() {
-		return nil, nil, ErrUnknown
+		return nil, nil, false
 	}
 	if m.config.Resources == nil {
-		return nil, nil, nil
+		return nil, nil, true
 	}
-	if resources, projects = m.config.Resources.Current(), m.config.Projects.Current(); resources == nil || projects == nil {
-		return nil, nil, ErrUnknown
-	}
-	return resources, projects, nil
+	resources, projects = m.config.Resources.Current(), m.config.Projects.Current()
+	return resources, projects, resources != nil && projects != nil
 }
 
 // offer fills in what the other cluster is to be offered.
