@@ -47,7 +47,7 @@ func (c *Controller) bring(ctx context.Context, o owner, wanted []pair, orphans 
 }
 
 // round decides once what is to be done, and does it, but that it makes so many pairs at
-// most.
+// most. What fails of all that is not a removal fails after those.
 func (c *Controller) round(ctx context.Context, o owner, wanted []pair, orphans bool, limit int) *progress {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -61,24 +61,65 @@ func (c *Controller) round(ctx context.Context, o owner, wanted []pair, orphans 
 			}
 		},
 	}
-	s.free = c.freed(ctx, s, p)
+	silence := c.seek(ctx, s)
 	d := s.decide()
-	d.make = c.ready(d.make, p)
-	if d.isNothing() {
-		return p
-	}
-	c.displace(ctx, s, d.foreign, p)
 	c.remove(ctx, s, d.remove, p)
-	if len(d.make) > 0 && !p.isOver() {
+	c.displace(ctx, s, d.foreign, p)
+	if silence != nil {
+		p.fails(troubleOf(silence), silence)
+	}
+	s.free = c.freed(ctx, s, p)
+	if tasks := c.ready(append(d.make, s.unblocked()...), p); len(tasks) > 0 && !p.isOver() {
 		var err error
 		if s.key, err = c.key(ctx); err != nil {
 			p.fails(unrecorded, err)
 			return p
 		}
-		c.make(ctx, s, d.make, limit, p)
+		c.make(ctx, s, tasks, limit, p)
 	}
-	klog.FromContext(ctx).V(2).Info("Changed what the peer is granted", "uid", o.uid, "made", p.made, "removed", p.removed, "foreign", len(p.foreign), "failed", p.err != nil)
+	if p.made+p.removed+len(p.foreign) > 0 || p.err != nil {
+		klog.FromContext(ctx).V(2).Info("Changed what the peer is granted", "uid", o.uid, "made", p.made, "removed", p.removed, "foreign", len(p.foreign), "failed", p.err != nil)
+	}
 	return p
+}
+
+// seek asks for what is listed and not seen: perhaps it lost its label, or is gone, and
+// perhaps the informers are late. What is there counts as seen from here on, however it
+// is. What there is no answer about in the time of one request is an error: it is left
+// alone, and nothing is to be made meanwhile.
+func (c *Controller) seek(ctx context.Context, s *situation) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout) // what is to go waits for it
+	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	unseen := s.unseen()
+	answered := make([]bool, len(unseen))
+	workqueue.ParallelizeUntil(ctx, parallel, len(unseen), func(i int) {
+		r := unseen[i]
+		api, err := clientFor(c.host, r)
+		var live object
+		if err == nil {
+			live, err = api.get(ctx, r.name)
+		}
+		if err != nil && (ctx.Err() != nil || troubleOf(err) >= unrecorded) {
+			stop(fmt.Errorf("could not get %s: %w", r, err)) // all others would fail too
+			return
+		}
+		answered[i] = true
+		if err == nil && string(live.GetUID()) == s.listed[r].UID {
+			c.view.makes(r, live)
+		}
+	})
+	s.unknown = sets.New[ref]()
+	for i, r := range unseen {
+		if !answered[i] {
+			s.unknown.Insert(r)
+		}
+	}
+	if len(s.unknown) == 0 {
+		return nil
+	}
+	return fmt.Errorf("could not tell what is there: %w", context.Cause(ctx))
 }
 
 // displace lists objects as foreign.

@@ -98,6 +98,7 @@ func TestG5LostRole(t *testing.T) {
 	_, err := f.once("west")
 	require.NoError(t, err)
 	assert.Equal(t, []string{
+		"get " + p.role.String(), // the informer may be late
 		"delete " + p.binding.String(), "delete " + p.role.String(),
 		"create " + p.role.String(), "create " + p.binding.String(),
 	}, f.host.did())

@@ -17,6 +17,8 @@ limitations under the License.
 package grant
 
 import (
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"entente.dev/entente/peering/record"
 )
 
@@ -32,6 +34,9 @@ type situation struct {
 	wanted []pair
 	// listed is what the ledger lists for the owner.
 	listed map[ref]listing
+	// unknown are those that are listed and not seen, and of which the server does not say
+	// how they are.
+	unknown sets.Set[ref]
 	// free are those that are listed as foreign, and under whose name nothing is any more.
 	free map[ref]bool
 	// get returns an object that is there, or nil.
@@ -75,14 +80,12 @@ type task struct {
 
 // decision is what is to be done, in this order.
 type decision struct {
+	remove []removal
 	// foreign are listed and have another object in their place, or stand where one is to
 	// be.
 	foreign []listing
-	remove  []removal
 	make    []task
 }
-
-func (d decision) isNothing() bool { return len(d.foreign)+len(d.remove)+len(d.make) == 0 }
 
 // state is how an object is.
 type state int
@@ -95,25 +98,62 @@ const (
 	foreign
 )
 
-// decide says what is to be done.
-func (s *situation) decide() decision {
-	var d decision
+// unwanted returns what is ours and not to be.
+func (s *situation) unwanted() []removal {
+	var all []removal
 	wanted := make(map[ref]bool, 2*len(s.wanted))
 	for _, p := range s.wanted {
 		wanted[p.role], wanted[p.binding] = true, true
-		s.decidePair(p, &d)
 	}
 	for r, entry := range s.listed {
 		if !wanted[r] {
-			d.remove = append(d.remove, s.removalOf(r, entry.UID, false))
+			all = append(all, s.removalOf(r, entry.UID, false))
 		}
 	}
 	s.labelled(func(r ref, live object) {
 		if _, listed := s.listed[r]; !listed && !wanted[r] && s.isOrphan(r, live) {
-			d.remove = append(d.remove, s.removalOf(r, string(live.GetUID()), false))
+			all = append(all, s.removalOf(r, string(live.GetUID()), false))
 		}
 	})
+	return all
+}
+
+// unseen returns what is wanted and listed by its UID, and not seen.
+func (s *situation) unseen() []ref {
+	var all []ref
+	for _, p := range s.wanted {
+		for _, r := range []ref{p.role, p.binding} {
+			if s.listed[r].UID != "" && s.get(r) == nil {
+				all = append(all, r)
+			}
+		}
+	}
+	return all
+}
+
+// decide says what is to be done.
+func (s *situation) decide() decision {
+	d := decision{remove: s.unwanted()}
+	for _, p := range s.wanted {
+		s.decidePair(p, &d)
+	}
 	return d
+}
+
+// unblocked returns the pairs in whose way nothing foreign is any more. One of which
+// something is still to go is to wait.
+func (s *situation) unblocked() []task {
+	var tasks []task
+	for _, p := range s.wanted {
+		if !s.free[p.role] && !s.free[p.binding] {
+			continue
+		}
+		var d decision
+		if s.decidePair(p, &d); len(d.remove) == 0 {
+			tasks = append(tasks, d.make...)
+		}
+	}
+	return tasks
 }
 
 // isOrphan tells whether an object was made by us and is listed nowhere: the ledger was
@@ -181,6 +221,8 @@ func (s *situation) look(p pair, r ref) (state, string) {
 	switch {
 	case entry.Foreign && !s.free[r]:
 		return foreign, ""
+	case listed && entry.UID != "" && live == nil && s.unknown.Has(r):
+		return right, entry.UID // to be looked at again
 	case listed && entry.UID != "" && live == nil:
 		return wrong, entry.UID // it may have lost its label
 	case listed && entry.UID != "" && string(live.GetUID()) != entry.UID:

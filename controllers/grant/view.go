@@ -36,12 +36,12 @@ const (
 	// byPeer finds objects by the name of the ClusterPeer that their label has.
 	byPeer = "peer"
 	// arrival is how long what we did ourselves may take to be shown by an informer.
-	// After that it is not waited for: what was changed by others meanwhile may never be.
+	// After that the server is asked: what was changed by others meanwhile may never be.
 	arrival = 20 * time.Second
 )
 
 // view is the objects of the host cluster that bear our label, as the informers show them;
-// what this process itself made or deleted counts before it is shown.
+// what this process itself made, found or deleted counts before it is shown.
 type view struct {
 	informers map[string]cache.SharedIndexInformer // by kind
 	clock     clock.PassiveClock
@@ -52,7 +52,7 @@ type view struct {
 	pruneAt time.Time
 }
 
-// recent is an object that was made and not shown yet.
+// recent is an object that was made or found, and not shown yet.
 type recent struct {
 	object
 	until time.Time
@@ -141,7 +141,7 @@ func (v *view) isGone(uid types.UID) bool {
 	return gone && v.clock.Now().Before(until)
 }
 
-// makes notes that this process made an object.
+// makes notes that this process made an object, or had it from the server.
 func (v *view) makes(r ref, live object) {
 	v.lock.Lock()
 	defer v.lock.Unlock()
