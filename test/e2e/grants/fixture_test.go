@@ -101,7 +101,7 @@ func (g *granting) run() (stop func()) {
 		options.LabelSelector = grant.Selector()
 	}))
 	controller, err := grant.New(grant.Config{
-		Client: g.api, Informer: peers.Peering().V1alpha1().ClusterPeers(), Planner: g, Ledger: g.ledger,
+		Client: g.api, Informer: peers.Peering().V1alpha1().ClusterPeers(), Plans: g, Ledger: g.ledger,
 		Host: host.RbacV1(), Objects: objects.Rbac().V1(), Recorder: g.events, Clock: clock.RealClock{},
 	})
 	require.NoError(g.t, err)
