@@ -120,14 +120,14 @@ func (g *granting) run() (stop func()) {
 	return stop
 }
 
-// Plan implements grant.Planner.
+// Plan implements access.Plans.
 func (g *granting) Plan(*peeringv1alpha1.ClusterPeer) (*access.Plan, error) {
 	g.lock.Lock()
 	defer g.lock.Unlock()
 	return g.plan, nil
 }
 
-// Subscribe implements grant.Planner.
+// Subscribe implements access.Plans.
 func (g *granting) Subscribe(enqueue func(cache.ObjectName)) (cancel func()) {
 	g.lock.Lock()
 	defer g.lock.Unlock()
