@@ -64,8 +64,9 @@ func (g *granting) deckhouse(t *testing.T) {
 	g.east.label(t, platform, "shop-web", "c")
 	g.deckhouseProject(t, "v1alpha2", "shop", `["shop-web","b2","kube-system","entente-system"]`)
 	g.await(t, "it beats labels", soon, with("shop-web"))
+	// What moves goes before it comes.
 	eventually(t, "the ProjectPeer says so", func(context.Context) error {
-		return contains(g.east.MustKubectl(t, auditor, "", "get", "projectpeers", "-n", "b2", "west", "-o", "jsonpath={.status.remoteNamespaces[*]}"), "shop9")
+		return contains(g.east.MustKubectl(t, auditor, "", "get", "projectpeers", "-n", "b2", "west", "--ignore-not-found", "-o", "jsonpath={.status.remoteNamespaces[*]}"), "shop9")
 	})
 	g.east.label(t, platform, "shop-web", "")
 
