@@ -108,9 +108,7 @@ func (j *journal) Occurred(what gateway.Occurrence) {
 		case what.Kind == gateway.InviteRefused:
 			note = "Somebody presented the ID of the connection string with a wrong token"
 		}
-		regarding := &corev1.ObjectReference{
-			APIVersion: peeringv1alpha1.SchemeGroupVersion.String(), Kind: "ClusterPeer", Name: what.Name, UID: types.UID(what.UID),
-		}
+		regarding := peeringv1alpha1.Reference("ClusterPeer", what.Name, types.UID(what.UID))
 		j.recorder.Eventf(regarding, nil, told.eventType, string(what.Kind), "Serve", "%s (cluster %s, key %s, from %s)", note, what.ClusterUUID, fingerprint(what.Request), what.Source)
 	}
 	if isStranger(what) && !j.strangers.Allow() {

@@ -289,12 +289,5 @@ func (s *specs) of(uid string) (record.Spec, bool) {
 	if !ok || peer.UID != types.UID(uid) {
 		return record.Spec{}, false
 	}
-	spec := record.Spec{Deleting: peer.DeletionTimestamp != nil}
-	switch {
-	case peer.Spec.Invite != nil:
-		spec.ExpectedClusterUUID = peer.Spec.Invite.ExpectedClusterUUID
-	case peer.Spec.Join != nil:
-		spec.ExpectedClusterUUID = peer.Spec.Join.ExpectedClusterUUID
-	}
-	return spec, true
+	return record.Spec{Deleting: peer.DeletionTimestamp != nil, ExpectedClusterUUID: peer.Spec.ExpectedClusterUUID()}, true
 }

@@ -41,7 +41,6 @@ import (
 	"entente.dev/entente/apis/generated/clientset/versioned/fake"
 	"entente.dev/entente/apis/generated/informers/externalversions"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
-	"entente.dev/entente/controllers/clusterpeer"
 	"entente.dev/entente/controllers/projects"
 	"entente.dev/entente/peering/client"
 	"entente.dev/entente/peering/exchange"
@@ -137,7 +136,7 @@ func TestCatalogRunsEveryController(t *testing.T) {
 		if err := json.Unmarshal(action.(clienttesting.PatchActionImpl).Patch, sent); err != nil {
 			return true, nil, err
 		}
-		applied <- sent.Name + " " + meta.FindStatusCondition(sent.Status.Conditions, clusterpeer.ConditionReady).Reason
+		applied <- sent.Name + " " + meta.FindStatusCondition(sent.Status.Conditions, peeringv1alpha1.ConditionReady).Reason
 		return true, sent, nil
 	})
 	ledger := recordtest.New()

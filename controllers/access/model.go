@@ -40,14 +40,6 @@ import (
 // it is, and asks again in a few seconds.
 var ErrUnknown = errors.New("it is not known yet what the host cluster and the ledger hold")
 
-// Resources tells what resources the host cluster has.
-type Resources interface {
-	// Current returns what is known, nil if nothing is yet.
-	Current() rules.Resources
-	// Subscribe has changed called after that changed. It returns how to end that.
-	Subscribe(changed func()) (cancel func())
-}
-
 // Projects tells what projects this cluster has.
 type Projects interface {
 	// Current returns what is known, nil if nothing is yet.
@@ -75,7 +67,7 @@ type Config struct {
 	Ledger record.Reader
 	// Resources and Projects are those of the host cluster. Both or neither: without a
 	// host cluster no capability is valid, and there is no project.
-	Resources Resources
+	Resources rules.Source
 	Projects  Projects
 }
 
@@ -222,13 +214,7 @@ func (m *Model) judge(object *peeringv1alpha1.PeeringCapability, resources rules
 
 // expects tells whether a ClusterPeer may peer with that cluster.
 func expects(peer *peeringv1alpha1.ClusterPeer, clusterUUID string) bool {
-	expected := ""
-	switch {
-	case peer.Spec.Invite != nil:
-		expected = peer.Spec.Invite.ExpectedClusterUUID
-	case peer.Spec.Join != nil:
-		expected = peer.Spec.Join.ExpectedClusterUUID
-	}
+	expected := peer.Spec.ExpectedClusterUUID()
 	return expected == "" || expected == clusterUUID
 }
 

@@ -24,39 +24,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/controllers/conditions"
 	"entente.dev/entente/controllers/rules"
 )
-
-// ConditionValid says whether a capability can be offered and granted.
-const ConditionValid = "Valid"
 
 // conditionFor returns the condition that a capability should have by a verdict. The time
 // of its last transition is kept while its status stays (K2).
 func conditionFor(capability *peeringv1alpha1.PeeringCapability, verdict rules.Verdict, now time.Time) metav1.Condition {
-	condition := metav1.Condition{
-		Type:               ConditionValid,
+	return conditions.Since(metav1.Condition{
+		Type:               peeringv1alpha1.ConditionValid,
 		Status:             verdict.Status,
 		Reason:             verdict.Reason,
 		Message:            verdict.Message,
 		ObservedGeneration: capability.Generation,
 		LastTransitionTime: metav1.NewTime(now),
-	}
-	before := meta.FindStatusCondition(capability.Status.Conditions, ConditionValid)
-	if before != nil && before.Status == verdict.Status && !before.LastTransitionTime.IsZero() {
-		condition.LastTransitionTime = before.LastTransitionTime
-	}
-	return condition
+	}, meta.FindStatusCondition(capability.Status.Conditions, peeringv1alpha1.ConditionValid))
 }
 
 // says tells whether the status of a capability is as the condition has it.
 func says(capability *peeringv1alpha1.PeeringCapability, condition metav1.Condition) bool {
-	before := meta.FindStatusCondition(capability.Status.Conditions, ConditionValid)
+	before := meta.FindStatusCondition(capability.Status.Conditions, peeringv1alpha1.ConditionValid)
 	return before != nil && equality.Semantic.DeepEqual(*before, condition) && capability.Status.ObservedGeneration == capability.Generation
 }
 
 // isTransition tells whether the condition says something else than that of a capability,
 // in other than words.
 func isTransition(capability *peeringv1alpha1.PeeringCapability, condition metav1.Condition) bool {
-	before := meta.FindStatusCondition(capability.Status.Conditions, ConditionValid)
+	before := meta.FindStatusCondition(capability.Status.Conditions, peeringv1alpha1.ConditionValid)
 	return before == nil || before.Status != condition.Status || before.Reason != condition.Reason
 }

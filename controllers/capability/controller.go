@@ -25,7 +25,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -36,6 +35,7 @@ import (
 	informers "entente.dev/entente/apis/generated/informers/externalversions/peering/v1alpha1"
 	listers "entente.dev/entente/apis/generated/listers/peering/v1alpha1"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/controllers/conditions"
 	"entente.dev/entente/controllers/loop"
 	"entente.dev/entente/controllers/rules"
 )
@@ -56,11 +56,7 @@ const (
 
 // Resources tells what resources the host cluster has. A discovery.Follower is one.
 type Resources interface {
-	// Current returns what is known, nil if nothing is yet.
-	Current() rules.Resources
-	// Subscribe has changed called after Current has become another one. It returns how
-	// to end that.
-	Subscribe(changed func()) (cancel func())
+	rules.Source
 	// Refresh asks for a look soon, for a resource may have come.
 	Refresh()
 }
@@ -178,13 +174,7 @@ func (c *Controller) write(ctx context.Context, capability *peeringv1alpha1.Peer
 		WithResourceVersion(capability.ResourceVersion).
 		WithStatus(peeringv1alpha1ac.PeeringCapabilityStatus().
 			WithObservedGeneration(capability.Generation).
-			WithConditions(metav1ac.Condition().
-				WithType(condition.Type).
-				WithStatus(condition.Status).
-				WithReason(condition.Reason).
-				WithMessage(condition.Message).
-				WithObservedGeneration(condition.ObservedGeneration).
-				WithLastTransitionTime(condition.LastTransitionTime)))
+			WithConditions(conditions.Apply(condition)))
 	_, err := c.client.PeeringV1alpha1().PeeringCapabilities().ApplyStatus(ctx, apply, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // deleted or changed meanwhile, as the informer is about to tell
@@ -194,7 +184,7 @@ func (c *Controller) write(ctx context.Context, capability *peeringv1alpha1.Peer
 	}
 	klog.FromContext(ctx).V(2).Info("Wrote status", "valid", condition.Status, "reason", condition.Reason, "generation", condition.ObservedGeneration)
 	if isTransition(capability, condition) {
-		c.recorder.Eventf(reference(capability), nil, eventType(condition.Status), condition.Reason, eventAction, "%s", condition.Message)
+		c.recorder.Eventf(peeringv1alpha1.Reference("PeeringCapability", capability.Name, capability.UID), nil, eventType(condition.Status), condition.Reason, eventAction, "%s", condition.Message)
 	}
 	return nil
 }
@@ -205,15 +195,4 @@ func eventType(status metav1.ConditionStatus) string {
 		return corev1.EventTypeWarning
 	}
 	return corev1.EventTypeNormal
-}
-
-// reference names a capability in an Event. Without a resourceVersion, so that the same
-// Event about it again is a series and not another Event.
-func reference(capability *peeringv1alpha1.PeeringCapability) *corev1.ObjectReference {
-	return &corev1.ObjectReference{
-		APIVersion: peeringv1alpha1.SchemeGroupVersion.String(),
-		Kind:       "PeeringCapability",
-		Name:       capability.Name,
-		UID:        capability.UID,
-	}
 }

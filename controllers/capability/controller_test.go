@@ -202,7 +202,7 @@ func (f *fixture) run() (said string, writes int) {
 }
 
 func saidOf(capability *peeringv1alpha1.PeeringCapability) string {
-	condition := meta.FindStatusCondition(capability.Status.Conditions, ConditionValid)
+	condition := meta.FindStatusCondition(capability.Status.Conditions, peeringv1alpha1.ConditionValid)
 	if condition == nil {
 		return ""
 	}
@@ -273,7 +273,7 @@ func TestK2Condition(t *testing.T) {
 	f.holds(asking("pods"))
 	f.run()
 	since := func() (time.Time, int64) {
-		condition := meta.FindStatusCondition(f.stored().Status.Conditions, ConditionValid)
+		condition := meta.FindStatusCondition(f.stored().Status.Conditions, peeringv1alpha1.ConditionValid)
 		return condition.LastTransitionTime.UTC(), condition.ObservedGeneration
 	}
 	at, generation := since()
@@ -314,7 +314,7 @@ func TestS1ForeignCondition(t *testing.T) {
 	capability := asking("*")
 	capability.Status = peeringv1alpha1.PeeringCapabilityStatus{ObservedGeneration: 1, Conditions: []metav1.Condition{
 		{Type: "Theirs", Status: metav1.ConditionTrue, Reason: "Theirs", LastTransitionTime: metav1.NewTime(noon)},
-		{Type: ConditionValid, Status: metav1.ConditionTrue, Reason: "Valid", ObservedGeneration: 1, LastTransitionTime: metav1.NewTime(noon)},
+		{Type: peeringv1alpha1.ConditionValid, Status: metav1.ConditionTrue, Reason: "Valid", ObservedGeneration: 1, LastTransitionTime: metav1.NewTime(noon)},
 	}}
 	f.holds(capability)
 	said, writes := f.run()

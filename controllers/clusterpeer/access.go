@@ -25,6 +25,7 @@ import (
 
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/controllers/access"
+	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/peering/record"
 )
 
@@ -38,7 +39,7 @@ func projectAccess(wanted *peeringv1alpha1.ClusterPeerStatus, plan *access.Plan)
 	for _, capability := range plan.Effective {
 		wanted.EffectiveCapabilities = append(wanted.EffectiveCapabilities, capability.Name)
 	}
-	wanted.PairedProjectsCount = int32(len(plan.Paired)) //nolint:gosec // There are 500 at most (P10).
+	wanted.PairedProjectsCount = int32(min(len(plan.Paired), protocol.MaxProjects))
 }
 
 // grantedAtMost is how many namespaces the grants of a status list in all: an object has to

@@ -98,11 +98,11 @@ func leftovers(status, wanted *peeringv1alpha1.ClusterPeerStatus, f facts) jsonP
 // there is or, without a gateway or a host cluster, by nobody who looks at it.
 func nobodys(conditionType string, f facts) bool {
 	switch conditionType {
-	case "TokenExchangeReady":
+	case peeringv1alpha1.ConditionTokenExchangeReady:
 		return true
-	case "ClientCertEnforced", "ServerCertOurs":
+	case peeringv1alpha1.ConditionClientCertEnforced, peeringv1alpha1.ConditionServerCertOurs:
 		return !f.gateway
-	case "GrantsApplied":
+	case peeringv1alpha1.ConditionGrantsApplied:
 		return !f.host
 	}
 	return false

@@ -96,6 +96,7 @@ type Controller struct {
 	client    versioned.Interface
 	sensitive rest.Interface
 	lister    listers.ClusterPeerLister
+	indexer   cache.Indexer
 	recorder  events.EventRecorder
 	clock     clock.WithTicker
 	ledger    record.Ledger
@@ -113,16 +114,29 @@ type Controller struct {
 	loop      loop.Loop
 }
 
+// byUID finds a ClusterPeer by its UID.
+const byUID = "uid"
+
 // New makes the controller and starts nothing. It fails if the config is not
 // complete.
 func New(config Config) (*Controller, error) {
 	if !config.complete() {
 		return nil, fmt.Errorf("could not make controller %s: its config is not complete", Name)
 	}
+	err := config.Informer.Informer().AddIndexers(cache.Indexers{byUID: func(object any) ([]string, error) {
+		if peer, ok := object.(*peeringv1alpha1.ClusterPeer); ok {
+			return []string{string(peer.UID)}, nil
+		}
+		return nil, nil
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("could not make controller %s: %w", Name, err)
+	}
 	c := &Controller{
 		client:    config.Client,
 		sensitive: config.Client.PeeringV1alpha1().RESTClient(),
 		lister:    config.Informer.Lister(),
+		indexer:   config.Informer.Informer().GetIndexer(),
 		recorder:  config.Recorder,
 		clock:     config.Clock,
 		ledger:    config.Ledger,
@@ -157,8 +171,17 @@ func (c *Controller) subscribe(enqueue func(cache.ObjectName)) (cancel func()) {
 	unsubscribe := c.ledger.Subscribe(func(uid string) {
 		if uid == "" {
 			c.rotated(enqueue)
-		} else if peer := c.ledger.Peer(uid); peer != nil {
+			return
+		}
+		if peer := c.ledger.Peer(uid); peer != nil {
 			enqueue(cache.ObjectName{Name: peer.Name})
+			return
+		}
+		// It may be on its way out, and wait for its grants to go. Fails only without the
+		// index.
+		names, _ := c.indexer.IndexKeys(byUID, uid)
+		for _, name := range names {
+			enqueue(cache.ObjectName{Name: name})
 		}
 	})
 	for _, peer := range c.ledger.Peers() {

@@ -53,8 +53,9 @@ func (c *Controller) disconnect(ctx context.Context, peer *peeringv1alpha1.Clust
 	return 0, c.release(ctx, peer)
 }
 
-// grantsFor is after what time it is looked again whether what was granted is gone.
-const grantsFor = 500 * time.Millisecond
+// grantsFor is after what time it is looked again whether what was granted is gone. The
+// ledger tells when it is.
+const grantsFor = 30 * time.Second
 
 // end removes the record of a ClusterPeer, by which all access ends, and then tells the
 // other cluster if it can. It tells whether there was a peer, and whether it was told.

@@ -231,7 +231,7 @@ func (f *fixture) record(uid string, change func(*record.Peer)) {
 
 func readyOf(t *testing.T, peer *peeringv1alpha1.ClusterPeer) metav1.Condition {
 	t.Helper()
-	ready := meta.FindStatusCondition(peer.Status.Conditions, ConditionReady)
+	ready := meta.FindStatusCondition(peer.Status.Conditions, peeringv1alpha1.ConditionReady)
 	require.NotNil(t, ready)
 	return *ready
 }

@@ -142,7 +142,7 @@ func refusedHere(l *look, ours string, now time.Time) record.Reason {
 		// The other cluster may have answered, and we not heard it: then it answers again.
 		expires = expires.Add(record.RepeatWithin)
 	}
-	expected, remote, versions := expectedClusterUUID(l.peer), l.record.Remote, l.found.protocol
+	expected, remote, versions := l.peer.Spec.ExpectedClusterUUID(), l.record.Remote, l.found.protocol
 	switch {
 	case l.found.clusterUUID == ours:
 		return record.SelfPeering
@@ -235,7 +235,7 @@ func (c *Controller) start(ctx context.Context, l *look) (*pki.Key, error) {
 		_, err := record.StartJoin(tx, record.Joining{
 			UID: l.record.UID, Name: l.peer.Name, String: l.found.text, TokenID: l.found.tokenID,
 			ClusterUUID: l.found.clusterUUID, ExpiresAt: l.found.expiresAt,
-			Ours: c.self.ClusterUUID, Expected: expectedClusterUUID(l.peer), Key: record.NewSecret(fresh.PEM()),
+			Ours: c.self.ClusterUUID, Expected: l.peer.Spec.ExpectedClusterUUID(), Key: record.NewSecret(fresh.PEM()),
 		})
 		return err
 	})

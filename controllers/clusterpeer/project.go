@@ -84,11 +84,11 @@ func project(peer *peeringv1alpha1.ClusterPeer, rec *record.Peer, f facts, now t
 			LastTransitionTime: seconds(now),
 		})
 	}
-	set(ConditionReady, status, reason, message+notInEffect(f.plan))
+	set(peeringv1alpha1.ConditionReady, status, reason, message+notInEffect(f.plan))
 	reason, message = clockSkew(rec.Remote)
-	set(ConditionClockSkew, metav1.ConditionTrue, reason, message)
+	set(peeringv1alpha1.ConditionClockSkew, metav1.ConditionTrue, reason, message)
 	reason, message = trustRotation(rec, f.authority)
-	set(ConditionTrustRotation, metav1.ConditionTrue, reason, message)
+	set(peeringv1alpha1.ConditionTrustRotation, metav1.ConditionTrue, reason, message)
 	return wanted
 }
 

@@ -223,9 +223,9 @@ func TestK2ProjectKeepsAndReplaces(t *testing.T) {
 		Phase: active, ObservedGeneration: 1,
 		Conditions: []metav1.Condition{
 			{Type: "ClientCertEnforced", Status: metav1.ConditionTrue, Reason: "Kept", LastTransitionTime: metav1.NewTime(yesterday), ObservedGeneration: 1},
-			{Type: ConditionReady, Status: metav1.ConditionFalse, Reason: ReasonInviteExpired, LastTransitionTime: metav1.NewTime(yesterday), ObservedGeneration: 1},
-			{Type: ConditionClockSkew, Status: metav1.ConditionTrue, Reason: "Forged"},
-			{Type: ConditionTrustRotation, Status: metav1.ConditionTrue, Reason: "Forged"},
+			{Type: peeringv1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: ReasonInviteExpired, LastTransitionTime: metav1.NewTime(yesterday), ObservedGeneration: 1},
+			{Type: peeringv1alpha1.ConditionClockSkew, Status: metav1.ConditionTrue, Reason: "Forged"},
+			{Type: peeringv1alpha1.ConditionTrustRotation, Status: metav1.ConditionTrue, Reason: "Forged"},
 		},
 		Invite:                &peeringv1alpha1.InviteStatus{ConnectionString: "<omitted>", TokenID: "forged"},
 		Peer:                  &peeringv1alpha1.PeerStatus{ClusterUUID: thirdUUID},
@@ -236,7 +236,7 @@ func TestK2ProjectKeepsAndReplaces(t *testing.T) {
 	status := project(peer, &record.Peer{}, facts{gateway: true, authority: &record.Authority{}}, noon)
 	require.Len(t, status.Conditions, 2)
 	assert.Equal(t, peer.Status.Conditions[0], status.Conditions[0], "a condition of somebody else")
-	ready := meta.FindStatusCondition(status.Conditions, ConditionReady)
+	ready := meta.FindStatusCondition(status.Conditions, peeringv1alpha1.ConditionReady)
 	assert.Equal(t, ReasonWaitingForPeer, ready.Reason)
 	assert.Equal(t, yesterday, ready.LastTransitionTime.Time)
 	assert.EqualValues(t, 2, ready.ObservedGeneration)

@@ -45,7 +45,7 @@ func ready(peer *peeringv1alpha1.ClusterPeer, rec *record.Peer, f facts, now tim
 // paired is for a ClusterPeer that has a peer, and no fault with it.
 func paired(peer *peeringv1alpha1.ClusterPeer, remote *record.Remote) (reason, message string) {
 	cluster := "cluster " + remote.ClusterUUID
-	switch expected := expectedClusterUUID(peer); {
+	switch expected := peer.Spec.ExpectedClusterUUID(); {
 	case expected != "" && expected != remote.ClusterUUID:
 		return ReasonUUIDMismatch, "The peer is " + cluster + ", which is not the one of expectedClusterUUID."
 	case remote.ConfirmedAt.IsZero():
@@ -156,18 +156,6 @@ func hasConnectionString(peer *peeringv1alpha1.ClusterPeer) bool {
 // isUsed tells whether the other cluster took this connection string.
 func isUsed(rec *record.Peer, found finding) bool {
 	return found.usable() && rec.Join != nil && rec.Join.Done && rec.Join.String == found.text
-}
-
-// expectedClusterUUID returns the only cluster that a ClusterPeer may peer with, or
-// nothing.
-func expectedClusterUUID(peer *peeringv1alpha1.ClusterPeer) string {
-	switch {
-	case peer.Spec.Invite != nil:
-		return peer.Spec.Invite.ExpectedClusterUUID
-	case peer.Spec.Join != nil:
-		return peer.Spec.Join.ExpectedClusterUUID
-	}
-	return ""
 }
 
 func clockTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }

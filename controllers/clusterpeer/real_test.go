@@ -308,7 +308,7 @@ func TestP8JoinOnTheRealServer(t *testing.T) {
 	peer.Spec.Join = nil
 	uid := string(r.create(peer).UID)
 	r.eventually("p", func(p *peeringv1alpha1.ClusterPeer) bool {
-		return meta.IsStatusConditionFalse(p.Status.Conditions, ConditionReady) && p.Status.Phase == peeringv1alpha1.ClusterPeerPhasePending
+		return meta.IsStatusConditionFalse(p.Status.Conditions, peeringv1alpha1.ConditionReady) && p.Status.Phase == peeringv1alpha1.ClusterPeerPhasePending
 	})
 	text := newString(t, func(c *connstring.ConnectionString) { c.ExpiresAt = time.Now().Add(time.Hour) })
 	_, err := r.admin.PeeringV1alpha1().ClusterPeers().Patch(t.Context(), "p", types.MergePatchType,

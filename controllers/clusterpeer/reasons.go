@@ -18,18 +18,6 @@ package clusterpeer
 
 import "entente.dev/entente/peering/record"
 
-// Types of the conditions that this controller writes.
-const (
-	// ConditionReady says whether a peering works.
-	ConditionReady = "Ready"
-	// ConditionClockSkew is True while the clocks of the two clusters differ much, and
-	// absent otherwise.
-	ConditionClockSkew = "ClockSkew"
-	// ConditionTrustRotation is True while the peering CA of this cluster is replaced by
-	// another one, and absent otherwise (P3).
-	ConditionTrustRotation = "TrustRotation"
-)
-
 // Reasons of the condition Ready; Events about a ClusterPeer have the same (P13).
 const (
 	// ReasonActive means that the peering works: status True.

@@ -26,11 +26,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/klog/v2"
 
 	peeringv1alpha1ac "entente.dev/entente/apis/generated/applyconfiguration/peering/v1alpha1"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/controllers/conditions"
 )
 
 // show writes the status that a ClusterPeer should have, if it has another one.
@@ -61,10 +61,10 @@ func (c *Controller) wrote(ctx context.Context, l *look, written *peeringv1alpha
 	before := l.peer
 	l.peer = written
 	c.memory.wrote(written, c.clock.Now())
-	ready := meta.FindStatusCondition(wanted.Conditions, ConditionReady)
+	ready := meta.FindStatusCondition(wanted.Conditions, peeringv1alpha1.ConditionReady)
 	klog.FromContext(ctx).V(2).Info("Wrote status", "phase", wanted.Phase, "reason", ready.Reason, "generation", wanted.ObservedGeneration)
 
-	last := meta.FindStatusCondition(before.Status.Conditions, ConditionReady)
+	last := meta.FindStatusCondition(before.Status.Conditions, peeringv1alpha1.ConditionReady)
 	switch again := presentedAgain(l.record.Invite); {
 	case last == nil || last.Reason != ready.Reason:
 		c.event(before, eventType(wanted.Phase), ready.Reason, ready.Message)
@@ -82,13 +82,7 @@ func configuration(peer *peeringv1alpha1.ClusterPeer, wanted *peeringv1alpha1.Cl
 		WithObservedGeneration(wanted.ObservedGeneration)
 	for _, kind := range ownConditions() {
 		if condition := meta.FindStatusCondition(wanted.Conditions, kind); condition != nil {
-			status.WithConditions(metav1ac.Condition().
-				WithType(condition.Type).
-				WithStatus(condition.Status).
-				WithReason(condition.Reason).
-				WithMessage(condition.Message).
-				WithObservedGeneration(condition.ObservedGeneration).
-				WithLastTransitionTime(condition.LastTransitionTime))
+			status.WithConditions(conditions.Apply(*condition))
 		}
 	}
 	// An apply configuration has the fields of its type, under the same names in JSON.
@@ -109,12 +103,12 @@ func configuration(peer *peeringv1alpha1.ClusterPeer, wanted *peeringv1alpha1.Cl
 
 // ownConditions are the types of the conditions that this controller writes.
 func ownConditions() []string {
-	return []string{ConditionReady, ConditionClockSkew, ConditionTrustRotation}
+	return []string{peeringv1alpha1.ConditionReady, peeringv1alpha1.ConditionClockSkew, peeringv1alpha1.ConditionTrustRotation}
 }
 
 // event records an Event about a ClusterPeer.
 func (c *Controller) event(peer *peeringv1alpha1.ClusterPeer, kind, reason, message string) {
-	c.recorder.Eventf(reference(peer), nil, kind, reason, eventAction, "%s", message)
+	c.recorder.Eventf(peeringv1alpha1.Reference("ClusterPeer", peer.Name, peer.UID), nil, kind, reason, eventAction, "%s", message)
 }
 
 // eventAction is what the controller was doing when it recorded an Event.
@@ -126,16 +120,4 @@ func eventType(phase peeringv1alpha1.ClusterPeerPhase) string {
 		return corev1.EventTypeWarning
 	}
 	return corev1.EventTypeNormal
-}
-
-// reference names a ClusterPeer in an Event. The recorder takes objects as well,
-// but logs them when something goes wrong. Without a resourceVersion, so that the
-// same Event about it again is a series and not another Event.
-func reference(peer *peeringv1alpha1.ClusterPeer) *corev1.ObjectReference {
-	return &corev1.ObjectReference{
-		APIVersion: peeringv1alpha1.SchemeGroupVersion.String(),
-		Kind:       "ClusterPeer",
-		Name:       peer.Name,
-		UID:        peer.UID,
-	}
 }

@@ -34,9 +34,9 @@ import (
 const (
 	// Name is the name of the follower in logs.
 	Name = "discovery"
-	// DefaultInterval is how often the host is read when nobody asks for it.
-	DefaultInterval = 30 * time.Second
 
+	// interval is how often the host is read when nobody asks for it, ±10 %.
+	interval = 30 * time.Second
 	// atMost is how often the host is read if somebody does ask.
 	atMost = 5 * time.Second
 	// readTimeout bounds one read, so that a hung host does not hold it for ever.
@@ -52,17 +52,14 @@ type Config struct {
 	Client Client
 	// Clock times the reads. Required.
 	Clock clock.WithTicker
-	// Interval is how often the host is read, ±10 %. Zero: DefaultInterval.
-	Interval time.Duration
 }
 
 // Follower knows what resources the host cluster has.
 type Follower struct {
-	client   Client
-	clock    clock.WithTicker
-	interval time.Duration
-	asked    chan struct{} // holds one value if somebody asked for a read
-	signal   signal.Signal
+	client Client
+	clock  clock.WithTicker
+	asked  chan struct{} // holds one value if somebody asked for a read
+	signal signal.Signal
 
 	lock    sync.Mutex
 	last    *snapshot // what was read last, nil before the first time
@@ -77,11 +74,7 @@ func New(config Config) (*Follower, error) {
 	if config.Client == nil || config.Clock == nil {
 		return nil, errors.New("could not make the follower of the host's resources: its config is not complete")
 	}
-	interval := config.Interval
-	if interval == 0 {
-		interval = DefaultInterval
-	}
-	return &Follower{client: config.Client, clock: config.Clock, interval: interval, asked: make(chan struct{}, 1)}, nil
+	return &Follower{client: config.Client, clock: config.Clock, asked: make(chan struct{}, 1)}, nil
 }
 
 // Current returns what is known: nil, until an answer of the host was complete or the
@@ -126,7 +119,7 @@ func (f *Follower) Run(ctx context.Context) error {
 		f.look(ctx)
 		f.pause(ctx, atMost, nil)
 		if f.Current() != nil {
-			f.pause(ctx, wait.Jitter(f.interval*9/10, 2.0/9)-atMost, f.asked)
+			f.pause(ctx, wait.Jitter(interval*9/10, 2.0/9)-atMost, f.asked)
 		}
 	}
 	return nil

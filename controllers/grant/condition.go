@@ -33,18 +33,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	peeringv1alpha1ac "entente.dev/entente/apis/generated/applyconfiguration/peering/v1alpha1"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/controllers/conditions"
 	"entente.dev/entente/peering/record"
 )
 
 const (
-	// ConditionGrantsApplied says whether the peer has in the host cluster what it is
-	// granted, and nothing else.
-	ConditionGrantsApplied = "GrantsApplied"
-
 	// ReasonApplied means that it has.
 	ReasonApplied = "Applied"
 	// ReasonForeignObject means that objects of others stand where ours are to be. It is
@@ -63,7 +59,7 @@ const (
 // conclude returns what a ClusterPeer is to say of what its peer is granted, but for the
 // time. What fails is said first: it may be why the rest is as it is.
 func conclude(grants []*record.Grant, foreign sets.Set[ref], p *progress) metav1.Condition {
-	condition := metav1.Condition{Type: ConditionGrantsApplied, Status: metav1.ConditionFalse}
+	condition := metav1.Condition{Type: peeringv1alpha1.ConditionGrantsApplied, Status: metav1.ConditionFalse}
 	switch {
 	case p.worst > 0:
 		condition.Reason, condition.Message = ReasonApplyFailed, p.message()
@@ -142,7 +138,7 @@ type saying struct {
 func (s *said) before(peer *peeringv1alpha1.ClusterPeer) *metav1.Condition {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	before := meta.FindStatusCondition(peer.Status.Conditions, ConditionGrantsApplied)
+	before := meta.FindStatusCondition(peer.Status.Conditions, peeringv1alpha1.ConditionGrantsApplied)
 	if mine := s.last[peer.Name]; mine.uid == peer.UID && (before == nil || !mine.LastTransitionTime.Before(&before.LastTransitionTime)) {
 		return &mine.Condition
 	}
@@ -153,10 +149,7 @@ func (s *said) before(peer *peeringv1alpha1.ClusterPeer) *metav1.Condition {
 func (s *said) since(peer *peeringv1alpha1.ClusterPeer, condition metav1.Condition, now time.Time) metav1.Condition {
 	condition.ObservedGeneration = peer.Generation
 	condition.LastTransitionTime = metav1.NewTime(now).Rfc3339Copy()
-	if before := s.before(peer); before != nil && before.Status == condition.Status {
-		condition.LastTransitionTime = before.LastTransitionTime
-	}
-	return condition
+	return conditions.Since(condition, s.before(peer))
 }
 
 func (s *said) says(peer *peeringv1alpha1.ClusterPeer, condition metav1.Condition) {
@@ -179,7 +172,7 @@ func (s *said) forgets(name string) {
 // tells of what is held when that is news: it takes somebody to see to it.
 func (c *Controller) say(ctx context.Context, peer *peeringv1alpha1.ClusterPeer, isPaired bool, p *progress, foreign sets.Set[ref]) error {
 	grants := c.ledger.Grants(string(peer.UID))
-	shown := meta.FindStatusCondition(peer.Status.Conditions, ConditionGrantsApplied)
+	shown := meta.FindStatusCondition(peer.Status.Conditions, peeringv1alpha1.ConditionGrantsApplied)
 	if !isPaired && len(grants) == 0 && shown == nil {
 		return nil
 	}
@@ -206,13 +199,7 @@ func (c *Controller) say(ctx context.Context, peer *peeringv1alpha1.ClusterPeer,
 func (c *Controller) write(ctx context.Context, peer *peeringv1alpha1.ClusterPeer, condition metav1.Condition) (written bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	status := peeringv1alpha1ac.ClusterPeerStatus().WithConditions(metav1ac.Condition().
-		WithType(condition.Type).
-		WithStatus(condition.Status).
-		WithReason(condition.Reason).
-		WithMessage(condition.Message).
-		WithObservedGeneration(condition.ObservedGeneration).
-		WithLastTransitionTime(condition.LastTransitionTime))
+	status := peeringv1alpha1ac.ClusterPeerStatus().WithConditions(conditions.Apply(condition))
 	// With the UID, so that a write for a deleted object never reaches another one that
 	// was given its name.
 	apply := peeringv1alpha1ac.ClusterPeer(peer.Name).WithUID(peer.UID).WithStatus(status)
@@ -235,8 +222,6 @@ func (c *Controller) announce(peer *peeringv1alpha1.ClusterPeer, foreign sets.Se
 
 // warn records an Event of a ClusterPeer.
 func (c *Controller) warn(peer *peeringv1alpha1.ClusterPeer, reason, message string) {
-	regarding := &corev1.ObjectReference{
-		APIVersion: peeringv1alpha1.SchemeGroupVersion.String(), Kind: "ClusterPeer", Name: peer.Name, UID: peer.UID,
-	}
+	regarding := peeringv1alpha1.Reference("ClusterPeer", peer.Name, peer.UID)
 	c.recorder.Eventf(regarding, nil, corev1.EventTypeWarning, reason, eventAction, "%s", message)
 }

@@ -89,7 +89,7 @@ func TestK2Condition(t *testing.T) {
 func TestK2TransitionOfAnother(t *testing.T) {
 	at := func(hours int) metav1.Time { return metav1.NewTime(noon.Add(time.Duration(hours) * time.Hour)) }
 	is := func(status metav1.ConditionStatus, since metav1.Time) metav1.Condition {
-		return metav1.Condition{Type: ConditionGrantsApplied, Status: status, LastTransitionTime: since}
+		return metav1.Condition{Type: peeringv1alpha1.ConditionGrantsApplied, Status: status, LastTransitionTime: since}
 	}
 	for _, test := range []struct {
 		mine, theirs metav1.Condition

@@ -86,7 +86,7 @@ func TestG5GrantsComeAndGo(t *testing.T) {
 	require.Len(t, grants, 1)
 	assert.Equal(t, "west", grants[0].PeerName)
 	assert.Equal(t, []string{"a", "b"}, grants[0].Namespaces())
-	assert.True(t, grants[0].Complete())
+	assert.True(t, isComplete(grants[0]))
 	for _, object := range grants[0].Objects {
 		live := f.host.all()[refOf(object)]
 		require.NotNil(t, live)

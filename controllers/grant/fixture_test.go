@@ -201,7 +201,7 @@ func (f *fixture) apply(action clienttesting.Action) (bool, runtime.Object, erro
 	}
 	assert.Equal(f.t, peer.UID, sent.UID)
 	peer.Status.Conditions = append(slices.DeleteFunc(peer.Status.Conditions, func(c metav1.Condition) bool {
-		return c.Type == ConditionGrantsApplied
+		return c.Type == peeringv1alpha1.ConditionGrantsApplied
 	}), sent.Status.Conditions...)
 	return true, peer, f.api.Tracker().Update(resource, peer, "")
 }
@@ -276,7 +276,7 @@ func (f *fixture) idles(name string) {
 func (f *fixture) condition(name string) string {
 	f.t.Helper()
 	for _, c := range f.peer(name).Status.Conditions {
-		if c.Type == ConditionGrantsApplied {
+		if c.Type == peeringv1alpha1.ConditionGrantsApplied {
 			return string(c.Status) + " " + c.Reason + ": " + c.Message
 		}
 	}
@@ -353,4 +353,9 @@ func one(t *testing.T, plan *access.Plan) pair {
 	pairs := wantedBy(plan)
 	require.Len(t, pairs, 1)
 	return pairs[0]
+}
+
+// isComplete tells whether every object that was to be made has been.
+func isComplete(grant *record.Grant) bool {
+	return !slices.ContainsFunc(grant.Objects, func(o record.GrantedObject) bool { return o.UID == "" })
 }

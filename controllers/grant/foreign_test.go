@@ -111,7 +111,7 @@ func TestG5Foreign(t *testing.T) {
 				assert.Contains(t, f.condition("west"), "False ForeignObject: ")
 				assert.Contains(t, f.condition("west"), test.of.String())
 				assert.Equal(t, []string{"b"}, f.book.Grants(westUID)[0].Namespaces())
-				assert.False(t, f.book.Grants(westUID)[0].Complete())
+				assert.False(t, isComplete(f.book.Grants(westUID)[0]))
 				listed := slices.DeleteFunc(f.book.Grants(westUID)[0].Objects, func(o record.GrantedObject) bool { return o.Namespace != "a" })
 				foreign := test.of.granted("")
 				foreign.Foreign = true

@@ -58,7 +58,7 @@ func TestG5Proof(t *testing.T) {
 			restored(f, change)
 			f.settles("west")
 			assert.Equal(t, before, f.host.all())
-			assert.True(t, f.book.Grants(westUID)[0].Complete())
+			assert.True(t, isComplete(f.book.Grants(westUID)[0]))
 			assert.Len(t, f.book.Grants(westUID)[0].Objects, 6)
 		}
 	})
@@ -162,7 +162,7 @@ func TestG5TwoLeaders(t *testing.T) {
 	f.host.before = nil
 	f.settles("west")
 	assert.Len(t, f.grants(), 3)
-	assert.True(t, f.book.Grants(westUID)[0].Complete())
+	assert.True(t, isComplete(f.book.Grants(westUID)[0]))
 	assert.Empty(t, f.events(), "it is not taken for a foreign one")
 }
 

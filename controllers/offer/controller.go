@@ -171,10 +171,7 @@ func (c *Controller) refuse(peer *peeringv1alpha1.ClusterPeer, fault error) {
 	if told, _ := c.refused.Swap(peer.Name, peer.UID); told == peer.UID {
 		return
 	}
-	regarding := &corev1.ObjectReference{
-		APIVersion: peeringv1alpha1.SchemeGroupVersion.String(), Kind: "ClusterPeer", Name: peer.Name, UID: peer.UID,
-	}
-	c.recorder.Eventf(regarding, nil, corev1.EventTypeWarning, ReasonOfferTooLarge, "Offer",
+	c.recorder.Eventf(peeringv1alpha1.Reference("ClusterPeer", peer.Name, peer.UID), nil, corev1.EventTypeWarning, ReasonOfferTooLarge, "Offer",
 		"What this cluster would offer breaks the limits of an offer, so the one before it stands: %s. Name fewer capabilities, or projects (spec.projects).", fault)
 }
 

@@ -218,7 +218,7 @@ func TestP10OverTheLimits(t *testing.T) {
 	}
 	assert.Equal(t, before, f.run())
 	f.run()
-	assert.Len(t, f.recorder.Events, 1, "once")
+	require.Len(t, f.recorder.Events, 1, "once")
 	assert.Contains(t, <-f.recorder.Events, "Warning OfferTooLarge What this cluster would offer breaks the limits")
 
 	whole := f.planned.plan.Offered
@@ -226,7 +226,7 @@ func TestP10OverTheLimits(t *testing.T) {
 	f.run()
 	f.planned.plan.Offered = whole
 	f.run()
-	assert.Len(t, f.recorder.Events, 1, "it was well in between")
+	require.Len(t, f.recorder.Events, 1, "it was well in between")
 	<-f.recorder.Events
 	f.planned.plan.Offered = f.planned.plan.Offered[1:]
 	assert.Len(t, f.run().Body.Capabilities, protocol.MaxCapabilities)

@@ -56,15 +56,14 @@ const (
 	settle = 100 * time.Millisecond
 )
 
-// Config is what the model needs from outside. What is not said to be optional is required.
+// Config is what the model needs from outside. All of it is required.
 type Config struct {
 	// Namespaces tells which namespaces the host cluster has. It is started by its owner.
 	Namespaces coreinformers.NamespaceInformer
-	// Dynamic reads Project objects, if Resources says that there are any. Both or
-	// neither: without them a project is by label only.
+	// Dynamic reads Project objects, if Resources says that there are any.
 	Dynamic   dynamic.Interface
 	Resources Resources
-	// Label is the key of the label. Optional: without it, DefaultLabel.
+	// Label is the key of the label.
 	Label string
 	// OwnNamespace is that of Entente.
 	OwnNamespace string
@@ -79,7 +78,7 @@ type Model struct {
 	division   division
 	namespaces corelisters.NamespaceLister
 	informer   cache.SharedIndexInformer
-	source     *source // nil: no Project objects
+	source     *source
 	recorder   events.EventRecorder
 	clock      clock.WithTicker
 	dirty      chan struct{} // holds one value if something is to be looked at
@@ -96,19 +95,15 @@ type Model struct {
 // New makes the model and starts nothing. It fails if the config is not complete, or the
 // label has no valid key.
 func New(config Config) (*Model, error) {
-	if config.Namespaces == nil || (config.Dynamic == nil) != (config.Resources == nil) ||
+	if config.Namespaces == nil || config.Dynamic == nil || config.Resources == nil ||
 		config.OwnNamespace == "" || config.Recorder == nil || config.Clock == nil {
 		return nil, errors.New("could not make the model of projects: its config is not complete")
 	}
-	label := config.Label
-	if label == "" {
-		label = DefaultLabel
-	}
-	if faults := validation.IsQualifiedName(label); len(faults) > 0 {
+	if faults := validation.IsQualifiedName(config.Label); len(faults) > 0 {
 		return nil, fmt.Errorf("could not make the model of projects: the key of a label is like %s, and this one is not: %s", DefaultLabel, faults[0])
 	}
 	m := &Model{
-		division:   division{label: label, own: config.OwnNamespace},
+		division:   division{label: config.Label, own: config.OwnNamespace},
 		namespaces: config.Namespaces.Lister(),
 		informer:   config.Namespaces.Informer(),
 		recorder:   config.Recorder,
@@ -116,9 +111,7 @@ func New(config Config) (*Model, error) {
 		dirty:      make(chan struct{}, 1),
 		disputed:   map[types.UID]bool{},
 	}
-	if config.Resources != nil {
-		m.source = &source{client: config.Dynamic, resources: config.Resources, changed: m.stir}
-	}
+	m.source = &source{client: config.Dynamic, resources: config.Resources, changed: m.stir}
 	return m, nil
 }
 
@@ -153,13 +146,11 @@ func (m *Model) Run(ctx context.Context) error {
 		// Fails only for a handler of another informer.
 		_ = m.informer.RemoveEventHandler(handler)
 	}()
-	if m.source != nil {
-		// It ends with this, however this ends.
-		ctx, cancel := context.WithCancel(ctx)
-		var following sync.WaitGroup
-		defer func() { cancel(); following.Wait() }()
-		following.Go(func() { m.source.run(ctx) })
-	}
+	// What is begun here ends with this, however this ends.
+	ctx, cancel := context.WithCancel(ctx)
+	var following sync.WaitGroup
+	defer func() { cancel(); following.Wait() }()
+	following.Go(func() { m.source.run(ctx) })
 	if !cache.WaitFor(ctx, Name, handler.HasSyncedChecker()) {
 		return nil // ctx ended
 	}
@@ -196,12 +187,9 @@ func (m *Model) await(ctx context.Context) bool {
 
 // look divides the namespaces anew.
 func (m *Model) look(ctx context.Context) {
-	var claims []claim
-	if m.source != nil {
-		known := false
-		if claims, known = m.source.claims(); !known {
-			return // it tells when they are
-		}
+	claims, known := m.source.claims()
+	if !known {
+		return // it tells when they are
 	}
 	// Fails never: it reads from memory, and takes all.
 	namespaces, _ := m.namespaces.List(labels.Everything())

@@ -146,7 +146,7 @@ func (f *fixture) start(change ...func(*Config)) (stop func()) {
 	factory := informers.NewSharedInformerFactory(f.client, 0)
 	config := Config{
 		Namespaces: factory.Core().V1().Namespaces(), Dynamic: f.dynamic, Resources: f.host,
-		OwnNamespace: "entente-system", Recorder: f.recorder, Clock: clock.RealClock{},
+		Label: DefaultLabel, OwnNamespace: "entente-system", Recorder: f.recorder, Clock: clock.RealClock{},
 	}
 	for _, c := range change {
 		c(&config)
@@ -234,7 +234,7 @@ func TestNewNeedsAll(t *testing.T) {
 	whole := Config{
 		Namespaces: informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Namespaces(),
 		Dynamic:    dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), Resources: &host{},
-		OwnNamespace: "entente-system", Recorder: events.NewFakeRecorder(1), Clock: clocktesting.NewFakeClock(noon),
+		Label: DefaultLabel, OwnNamespace: "entente-system", Recorder: events.NewFakeRecorder(1), Clock: clocktesting.NewFakeClock(noon),
 	}
 	_, err := New(whole)
 	require.NoError(t, err)
@@ -245,16 +245,14 @@ func TestNewNeedsAll(t *testing.T) {
 		"own":        func(c *Config) { c.OwnNamespace = "" },
 		"recorder":   func(c *Config) { c.Recorder = nil },
 		"clock":      func(c *Config) { c.Clock = nil },
-		"label":      func(c *Config) { c.Label = "not a key" },
+		"label":      func(c *Config) { c.Label = "" },
+		"key":        func(c *Config) { c.Label = "not a key" },
 	} {
 		config := whole
 		take(&config)
 		_, err := New(config)
 		assert.Error(t, err, name)
 	}
-	whole.Dynamic, whole.Resources = nil, nil
-	_, err = New(whole)
-	require.NoError(t, err)
 }
 
 // G4: projects come and go with labels and namespaces, and whoever subscribed is told when
@@ -285,10 +283,10 @@ func TestG4Follows(t *testing.T) {
 	assert.Equal(t, DefaultLabel, f.division.label)
 }
 
-// G4: the key of the label can be another one, and Project objects need not be looked for.
+// G4: the key of the label can be another one.
 func TestG4Configured(t *testing.T) {
 	f := newFixture(t, namespace("a-1", "a"), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "c-1", Labels: map[string]string{"team": "c"}}})
-	f.start(func(c *Config) { c.Label, c.Dynamic, c.Resources = "team", nil, nil })
+	f.start(func(c *Config) { c.Label = "team" })
 	f.shows("c: c-1")
 }
 
@@ -361,7 +359,7 @@ func TestG4LookKnowsTooLittle(t *testing.T) {
 	require.NoError(t, factory.Core().V1().Namespaces().Informer().GetIndexer().Add(namespace("one", "a")))
 	model, err := New(Config{
 		Namespaces: factory.Core().V1().Namespaces(), Dynamic: f.dynamic, Resources: f.host,
-		OwnNamespace: "entente-system", Recorder: f.recorder, Clock: clocktesting.NewFakeClock(noon),
+		Label: DefaultLabel, OwnNamespace: "entente-system", Recorder: f.recorder, Clock: clocktesting.NewFakeClock(noon),
 	})
 	require.NoError(t, err)
 	model.look(t.Context())
@@ -429,6 +427,9 @@ func TestChangesAreCollected(t *testing.T) {
 	clk := clocktesting.NewFakeClock(noon)
 	model, err := New(Config{
 		Namespaces:   informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Namespaces(),
+		Dynamic:      dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()),
+		Resources:    &host{},
+		Label:        DefaultLabel,
 		OwnNamespace: "entente-system", Recorder: events.NewFakeRecorder(1), Clock: clk,
 	})
 	require.NoError(t, err)
@@ -455,7 +456,7 @@ func TestPanicEndsIt(t *testing.T) {
 	factory := informers.NewSharedInformerFactory(f.client, 0)
 	model, err := New(Config{
 		Namespaces: factory.Core().V1().Namespaces(), Dynamic: f.dynamic, Resources: f.host,
-		OwnNamespace: "entente-system", Recorder: f.recorder, Clock: clock.RealClock{},
+		Label: DefaultLabel, OwnNamespace: "entente-system", Recorder: f.recorder, Clock: clock.RealClock{},
 	})
 	require.NoError(t, err)
 	model.Subscribe(func() { panic("boom") })

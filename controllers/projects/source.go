@@ -35,13 +35,9 @@ import (
 
 // Resources tells what resources the host cluster has. A discovery.Follower is one.
 type Resources interface {
-	// Current returns what is known, nil if nothing is yet.
-	Current() rules.Resources
+	rules.Source
 	// Version returns the version of a resource that the host prefers.
 	Version(group, resource string) (version string, found bool)
-	// Subscribe has changed called after Current has become another one. It returns how
-	// to end that.
-	Subscribe(changed func()) (cancel func())
 }
 
 // source follows the Project objects of the host cluster, from when it has that resource

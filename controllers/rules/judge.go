@@ -52,6 +52,16 @@ type Resources interface {
 	Failed(group string) bool
 }
 
+// Source tells what resources the host cluster has, as that changes.
+type Source interface {
+	// Current returns what is known, nil if nothing is yet. It is the same object as long
+	// as the host says the same.
+	Current() Resources
+	// Subscribe has changed called after Current has become another one. It returns how
+	// to end that.
+	Subscribe(changed func()) (cancel func())
+}
+
 // Verdict is what a capability was found to be.
 type Verdict struct {
 	// Status is True if it can be granted, False if it cannot, Unknown if that cannot be

@@ -23,17 +23,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/controllers/conditions"
 	"entente.dev/entente/peering/client"
-)
-
-// Types of the conditions.
-const (
-	// ConditionClientCertEnforced says whether the gateway refuses who has no client
-	// certificate.
-	ConditionClientCertEnforced = "ClientCertEnforced"
-	// ConditionServerCertOurs says whether whoever dials the gateway gets to see a
-	// certificate of the peering CA.
-	ConditionServerCertOurs = "ServerCertOurs"
 )
 
 // meaning is what a finding is in a condition.
@@ -99,29 +90,25 @@ func conditionsFor(peer *peeringv1alpha1.ClusterPeer, found finding) []metav1.Co
 	}
 	condition := func(kind string, found client.Finding) metav1.Condition {
 		means := meaningOf(found)
-		condition := metav1.Condition{
+		return conditions.Since(metav1.Condition{
 			Type:               kind,
 			Status:             means.status,
 			Reason:             string(found),
 			Message:            means.message,
 			ObservedGeneration: peer.Generation,
 			LastTransitionTime: since,
-		}
-		if before := meta.FindStatusCondition(peer.Status.Conditions, kind); before != nil && before.Status == means.status {
-			condition.LastTransitionTime = before.LastTransitionTime
-		}
-		return condition
+		}, meta.FindStatusCondition(peer.Status.Conditions, kind))
 	}
 	return []metav1.Condition{
-		condition(ConditionClientCertEnforced, found.result.ClientCert),
-		condition(ConditionServerCertOurs, found.result.ServerCert),
+		condition(peeringv1alpha1.ConditionClientCertEnforced, found.result.ClientCert),
+		condition(peeringv1alpha1.ConditionServerCertOurs, found.result.ServerCert),
 	}
 }
 
 // ours returns those conditions of a ClusterPeer that this controller writes.
 func ours(peer *peeringv1alpha1.ClusterPeer) []metav1.Condition {
 	var found []metav1.Condition
-	for _, kind := range []string{ConditionClientCertEnforced, ConditionServerCertOurs} {
+	for _, kind := range []string{peeringv1alpha1.ConditionClientCertEnforced, peeringv1alpha1.ConditionServerCertOurs} {
 		if condition := meta.FindStatusCondition(peer.Status.Conditions, kind); condition != nil {
 			found = append(found, *condition)
 		}

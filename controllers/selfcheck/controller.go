@@ -26,7 +26,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
@@ -35,6 +34,7 @@ import (
 	informers "entente.dev/entente/apis/generated/informers/externalversions/peering/v1alpha1"
 	listers "entente.dev/entente/apis/generated/listers/peering/v1alpha1"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/controllers/conditions"
 	"entente.dev/entente/controllers/loop"
 	"entente.dev/entente/peering/client"
 	"entente.dev/entente/peering/record"
@@ -145,18 +145,12 @@ func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again t
 }
 
 // write writes the conditions. None takes those away that were written before.
-func (c *Controller) write(ctx context.Context, peer *peeringv1alpha1.ClusterPeer, conditions []metav1.Condition) error {
+func (c *Controller) write(ctx context.Context, peer *peeringv1alpha1.ClusterPeer, wanted []metav1.Condition) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	status := peeringv1alpha1ac.ClusterPeerStatus()
-	for _, condition := range conditions {
-		status.WithConditions(metav1ac.Condition().
-			WithType(condition.Type).
-			WithStatus(condition.Status).
-			WithReason(condition.Reason).
-			WithMessage(condition.Message).
-			WithObservedGeneration(condition.ObservedGeneration).
-			WithLastTransitionTime(condition.LastTransitionTime))
+	for _, condition := range wanted {
+		status.WithConditions(conditions.Apply(condition))
 	}
 	// With the UID, so that a write for a deleted object never reaches another one that
 	// was given its name.

@@ -130,7 +130,7 @@ func (f *fixture) apply(action clienttesting.Action) (bool, runtime.Object, erro
 	}
 	assert.Equal(f.t, peer.UID, sent.UID)
 	peer.Status.Conditions = slices.DeleteFunc(peer.Status.Conditions, func(c metav1.Condition) bool {
-		return c.Type == ConditionClientCertEnforced || c.Type == ConditionServerCertOurs
+		return c.Type == peeringv1alpha1.ConditionClientCertEnforced || c.Type == peeringv1alpha1.ConditionServerCertOurs
 	})
 	peer.Status.Conditions = append(peer.Status.Conditions, sent.Status.Conditions...)
 	return true, peer, f.client.Tracker().Update(resource, peer, "")
@@ -289,7 +289,7 @@ func TestLaterClusterPeer(t *testing.T) {
 func TestP14NoneAdvertised(t *testing.T) {
 	f := newFixture(t)
 	peer := clusterPeer("west")
-	peer.Status.Conditions = append(peer.Status.Conditions, metav1.Condition{Type: ConditionServerCertOurs, Status: metav1.ConditionTrue})
+	peer.Status.Conditions = append(peer.Status.Conditions, metav1.Condition{Type: peeringv1alpha1.ConditionServerCertOurs, Status: metav1.ConditionTrue})
 	f.holds(peer)
 	peer, writes := f.run("west")
 	assert.Equal(t, 1, writes)

@@ -90,11 +90,6 @@ func (g *Grant) Namespaces() []string {
 	return slices.Compact(all)
 }
 
-// Complete tells whether every object that was to be made has been.
-func (g *Grant) Complete() bool {
-	return !slices.ContainsFunc(g.Objects, func(o GrantedObject) bool { return o.UID == "" })
-}
-
 // put takes an object into the list, in place of the one of that name.
 func (g *Grant) put(object GrantedObject) {
 	i, found := slices.BinarySearchFunc(g.Objects, object, GrantedObject.compare)

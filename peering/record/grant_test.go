@@ -52,7 +52,6 @@ func TestG5ChangeGrant(t *testing.T) {
 	grant := change([]record.GrantedObject{binding, role, whole}, nil)
 	assert.Equal(t, []record.GrantedObject{whole, role, binding}, grant.Objects, "in order")
 	assert.Equal(t, "west", grant.PeerName)
-	assert.False(t, grant.Complete())
 	assert.Empty(t, grant.Namespaces(), "not before the Role is there")
 
 	made, madeToo := role, binding
@@ -60,7 +59,6 @@ func TestG5ChangeGrant(t *testing.T) {
 	elsewhere := granted(record.KindRole, "0", "entente-1", "uid-4")
 	grant = change([]record.GrantedObject{made, elsewhere, madeToo}, nil)
 	assert.Equal(t, []record.GrantedObject{whole, elsewhere, made, madeToo}, grant.Objects)
-	assert.True(t, grant.Complete())
 	assert.Equal(t, []string{"0", "a"}, grant.Namespaces())
 
 	grant = change(nil, []record.GrantedObject{role, whole, elsewhere})
@@ -70,7 +68,6 @@ func TestG5ChangeGrant(t *testing.T) {
 	foreign.UID, foreign.Foreign = "", true
 	grant = change(nil, nil, made)
 	assert.Equal(t, []record.GrantedObject{foreign, madeToo}, grant.Objects)
-	assert.False(t, grant.Complete())
 	assert.Empty(t, grant.Namespaces())
 
 	assert.Nil(t, change(nil, []record.GrantedObject{foreign, madeToo}), "one that lists nothing is none")

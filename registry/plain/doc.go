@@ -16,7 +16,7 @@ limitations under the License.
 
 // Package plain serves kinds without sensitive fields: the generic registry's store is
 // the main resource ([REST]), and a copy of it with a strategy of its own the
-// subresource /status ([Status]). [Table] prints them.
+// subresource /status ([Status]).
 //
-// Kinds with sensitive fields are served by package sensitive instead.
+// Kinds with sensitive fields are served by package sensitive instead. [Table] prints both.
 package plain

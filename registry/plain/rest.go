@@ -18,24 +18,13 @@ package plain
 
 import (
 	"k8s.io/apiserver/pkg/registry/rest"
-)
 
-// Store is a store of a kind: the generic registry's, or that with a guard before it.
-type Store interface {
-	rest.StandardStorage
-	rest.StorageWithReadiness
-	rest.Scoper
-	rest.SingularNameProvider
-	rest.TableConvertor
-	rest.StorageVersionProvider
-	rest.ResetFieldsStrategy
-	rest.MayReturnFullObjectDeleter
-	rest.CorruptObjectDeleterProvider
-}
+	"entente.dev/entente/registry/sensitive"
+)
 
 // REST serves the main resource of a kind, with all verbs of its store.
 type REST struct {
-	Store
+	sensitive.Store
 	shortNames []string
 	categories []string
 }
@@ -56,7 +45,7 @@ var (
 )
 
 // NewREST serves a store, which is complete, as the main resource of its kind.
-func NewREST(store Store, shortNames, categories []string) *REST {
+func NewREST(store sensitive.Store, shortNames, categories []string) *REST {
 	return &REST{Store: store, shortNames: shortNames, categories: categories}
 }
 

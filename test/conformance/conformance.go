@@ -88,9 +88,9 @@ func Rule(verbs, resources []string, names ...string) rbacv1.PolicyRule {
 func Settled(t testing.TB, target Target, user, name string) (peer *peeringv1alpha1.ClusterPeer) {
 	t.Helper()
 	peers := target.Client(t, user).PeeringV1alpha1().ClusterPeers()
-	eventually(t, "the status of "+name+" is up to date", func(ctx context.Context) bool {
+	eventually(t, "the status of "+name+" is up to date", func() bool {
 		var err error
-		peer, err = peers.Get(ctx, name, metav1.GetOptions{})
+		peer, err = peers.Get(t.Context(), name, metav1.GetOptions{})
 		require.NoError(t, err)
 		return peer.Status.ObservedGeneration == peer.Generation
 	})
@@ -108,10 +108,10 @@ func must(t testing.TB, target Target, user, stdin string, args ...string) strin
 // patience limits how long a test waits for something that should come at once.
 const patience = time.Minute
 
-func eventually(t testing.TB, what string, condition func(context.Context) bool) {
+func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		return condition(ctx), nil
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		return condition(), nil
 	})
 	require.NoError(t, err, "did not happen in %v: %s", patience, what)
 }

@@ -17,7 +17,6 @@ limitations under the License.
 package conformance
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -280,7 +279,7 @@ func (k *kubectlSuite) testWatch(t *testing.T) {
 	seen := func(event string) {
 		t.Helper()
 		for stream, user := range streams {
-			eventually(t, event+" is seen by "+user, func(context.Context) bool {
+			eventually(t, event+" is seen by "+user, func() bool {
 				output := stream.Output()
 				return strings.Contains(output, event) && strings.Contains(output, name)
 			})

@@ -17,7 +17,6 @@ limitations under the License.
 package conformance
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -121,7 +120,7 @@ func (k *kubectlSuite) testStatus(t *testing.T) {
 		require.Empty(t, value)
 	default:
 		require.Equal(t, "WaitingForPeer", ready.Reason)
-		eventually(t, "a connection string is issued", func(context.Context) bool { value = issued(); return value != "" })
+		eventually(t, "a connection string is issued", func() bool { value = issued(); return value != "" })
 		require.Regexp(t, `^entente1\.`, value)
 		hidden = "<omitted>"
 	}
@@ -152,11 +151,11 @@ func (k *kubectlSuite) testStatus(t *testing.T) {
 	}
 
 	// The controllers write at their own times.
-	eventually(t, "what was read, put back, changes nothing", func(context.Context) bool {
-		before := k.peer(t, name).ResourceVersion //nolint:contextcheck // It has the context of the test.
+	eventually(t, "what was read, put back, changes nothing", func() bool {
+		before := k.peer(t, name).ResourceVersion
 		read := k.run(t, k.Operator, "", status("get", "-o", "yaml")...)
 		put := k.run(t, k.Operator, read.Stdout, "replace", "--subresource=status", "-f", "-")
-		return read.Code == 0 && put.Code == 0 && k.peer(t, name).ResourceVersion == before //nolint:contextcheck // The same.
+		return read.Code == 0 && put.Code == 0 && k.peer(t, name).ResourceVersion == before
 	})
 	read := k.must(t, k.Operator, "", status("get", "-o", "yaml")...)
 	k.must(t, k.Operator, strings.Replace(read, "reason: First", "reason: Second", 1), "replace", "--subresource=status", "-f", "-")
@@ -175,5 +174,5 @@ func (k *kubectlSuite) testStatus(t *testing.T) {
 
 	// S1: nobody puts another connection string in the place of ours.
 	k.must(t, k.Operator, "", status("patch", "--type=merge", "-o", "yaml", "-p", `{"status":{"invite":{"used":false,"connectionString":"`+Value(name)+`"}}}`)...)
-	eventually(t, "what somebody else wrote is not what is shown", func(context.Context) bool { return issued() != Value(name) })
+	eventually(t, "what somebody else wrote is not what is shown", func() bool { return issued() != Value(name) })
 }

@@ -17,7 +17,6 @@ limitations under the License.
 package conformance
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -59,10 +58,10 @@ func (k *kubectlSuite) testCreate(t *testing.T) {
 // their own times, but not for ever.
 func (k *kubectlSuite) unchanged(t *testing.T, name, what string, by func()) {
 	t.Helper()
-	eventually(t, what+" changes nothing", func(context.Context) bool {
-		before := k.peer(t, name).ResourceVersion //nolint:contextcheck // It has the context of the test.
+	eventually(t, what+" changes nothing", func() bool {
+		before := k.peer(t, name).ResourceVersion
 		by()
-		return k.peer(t, name).ResourceVersion == before //nolint:contextcheck // The same.
+		return k.peer(t, name).ResourceVersion == before
 	})
 }
 
@@ -417,5 +416,5 @@ func (k *kubectlSuite) testDelete(t *testing.T) {
 	require.Zero(t, result.Code, result.Stderr)
 	assert.Contains(t, result.Stdout, "omitted")
 	// That asks only; no tool waits until the finalizer is off.
-	eventually(t, "nothing is left", func(context.Context) bool { return len(k.names(t, "")) == 0 }) //nolint:contextcheck // It has the context of the test.
+	eventually(t, "nothing is left", func() bool { return len(k.names(t, "")) == 0 })
 }

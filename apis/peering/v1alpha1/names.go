@@ -26,3 +26,30 @@ const (
 	// the annotation's value, status.invite.tokenID. Another value asks for nothing (P5).
 	AnnotationRenew = GroupName + "/renew"
 )
+
+// Types of the conditions of a ClusterPeer.
+const (
+	// ConditionReady says whether a peering works.
+	ConditionReady = "Ready"
+	// ConditionClockSkew is True while the clocks of the two clusters differ much, and
+	// absent otherwise.
+	ConditionClockSkew = "ClockSkew"
+	// ConditionTrustRotation is True while the peering CA of this cluster is replaced by
+	// another one, and absent otherwise (P3).
+	ConditionTrustRotation = "TrustRotation"
+	// ConditionClientCertEnforced says whether the gateway refuses who has no client
+	// certificate. Without a gateway it is absent.
+	ConditionClientCertEnforced = "ClientCertEnforced"
+	// ConditionServerCertOurs says whether whoever dials the gateway gets to see a
+	// certificate of the peering CA. Without a gateway it is absent.
+	ConditionServerCertOurs = "ServerCertOurs"
+	// ConditionGrantsApplied says whether the peer has in the host cluster what it is
+	// granted, and nothing else. Without a host cluster, and before a peer is paired, it is
+	// absent.
+	ConditionGrantsApplied = "GrantsApplied"
+	// ConditionTokenExchangeReady says whether tokens of the other cluster can be verified.
+	ConditionTokenExchangeReady = "TokenExchangeReady"
+)
+
+// ConditionValid says of a PeeringCapability whether it can be offered and granted.
+const ConditionValid = "Valid"

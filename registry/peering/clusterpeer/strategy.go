@@ -27,44 +27,33 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"entente.dev/entente/apis/peering"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/apis/peering/validation"
 	"entente.dev/entente/registry/sensitive"
+	"entente.dev/entente/registry/strategy"
 )
 
 const apiVersion = fieldpath.APIVersion(peeringv1alpha1.GroupName + "/v1alpha1")
 
-// strategy holds the rules for writes to the main resource: the spec changes, the
+// kindStrategy holds the rules for writes to the main resource: the spec changes, the
 // status does not.
-type strategy struct {
-	rest.DeclarativeValidation
-	names.NameGenerator
-}
+type kindStrategy struct{ strategy.Base }
 
 var (
-	_ rest.RESTCreateStrategy  = strategy{}
-	_ rest.RESTUpdateStrategy  = strategy{}
-	_ rest.RESTDeleteStrategy  = strategy{}
-	_ rest.ResetFieldsStrategy = strategy{}
+	_ rest.RESTCreateStrategy  = kindStrategy{}
+	_ rest.RESTUpdateStrategy  = kindStrategy{}
+	_ rest.RESTDeleteStrategy  = kindStrategy{}
+	_ rest.ResetFieldsStrategy = kindStrategy{}
 )
 
-func newStrategy(scheme *runtime.Scheme) strategy {
-	return strategy{rest.DeclarativeValidation{Scheme: scheme}, names.SimpleNameGenerator}
+func newStrategy(scheme *runtime.Scheme) kindStrategy {
+	return kindStrategy{strategy.New(scheme, apiVersion, false)}
 }
 
-func (strategy) NamespaceScoped() bool { return false }
-
-func (strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return map[fieldpath.APIVersion]*fieldpath.Set{
-		apiVersion: fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
-	}
-}
-
-func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+func (kindStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	peer := obj.(*peering.ClusterPeer)
 	peer.Status = peering.ClusterPeerStatus{}
 	peer.Generation = 1
@@ -74,7 +63,7 @@ func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	}
 }
 
-func (strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+func (kindStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	peer, oldPeer := obj.(*peering.ClusterPeer), old.(*peering.ClusterPeer)
 	peer.Status = oldPeer.Status
 	bumpGeneration(peer, oldPeer)
@@ -89,34 +78,22 @@ func bumpGeneration(peer, old *peering.ClusterPeer) {
 	}
 }
 
-func (strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+func (kindStrategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	peer := obj.(*peering.ClusterPeer)
 	return append(validation.ValidateClusterPeer(peer), sensitive.Validate(peer)...)
 }
 
-func (strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+func (kindStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	peer := obj.(*peering.ClusterPeer)
 	return append(validation.ValidateClusterPeerUpdate(peer, old.(*peering.ClusterPeer)), sensitive.Validate(peer)...)
 }
-
-func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
-
-func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
-}
-
-func (strategy) Canonicalize(runtime.Object) {}
-
-func (strategy) AllowCreateOnUpdate(context.Context) bool { return false }
-
-func (strategy) AllowUnconditionalUpdate(context.Context) bool { return true }
 
 // statusStrategy holds the rules for writes to /status: the status changes and
 // nothing else, the metadata least of all. Annotations and finalizers decide
 // things, and whoever may write a status must not (S1). Nor must he have the other
 // cluster led astray: what was issued is written by issuers only.
 type statusStrategy struct {
-	strategy
+	kindStrategy
 	issuers Issuers
 }
 
@@ -134,7 +111,7 @@ func (s statusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.O
 	if !s.issuers.has(ctx) {
 		status.Invite = oldPeer.Status.Invite.DeepCopy()
 	}
-	replaceByOld(peer, oldPeer)
+	strategy.Revert(peer, oldPeer)
 	peer.Status = status
 }
 
@@ -149,12 +126,12 @@ func (statusStrategy) resetFieldsFilter() sensitive.ResetFieldsFilter {
 
 // sensitiveStrategy holds the rules for writes to /sensitive: the sensitive
 // fields of the spec change and nothing else (R9).
-type sensitiveStrategy struct{ strategy }
+type sensitiveStrategy struct{ kindStrategy }
 
 func (sensitiveStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	peer, oldPeer := obj.(*peering.ClusterPeer), old.(*peering.ClusterPeer)
 	submitted := *peer
-	replaceByOld(peer, oldPeer)
+	strategy.Revert(peer, oldPeer)
 	for i, path := range sensitive.Fields(peer) {
 		if !strings.HasPrefix(path, "spec.") {
 			continue
@@ -187,13 +164,6 @@ func (sensitiveStrategy) resetFieldsFilter() sensitive.ResetFieldsFilter {
 		paths = append(paths, elements)
 	}
 	return onlyFields(paths...)
-}
-
-// replaceByOld makes peer what old is, but for who manages its fields.
-func replaceByOld(peer, old *peering.ClusterPeer) {
-	managedFields := peer.ManagedFields
-	*peer = *old.DeepCopy()
-	peer.ManagedFields = managedFields
 }
 
 // onlyFields lets an endpoint own the fields below paths and no others.

@@ -404,7 +404,7 @@ func TestResetFields(t *testing.T) {
 	assert.Equal(t, fieldpath.NewSet(
 		fieldpath.MakePathOrDie("status", "phase"),
 		fieldpath.MakePathOrDie("status", "invite", "connectionString"),
-	).String(), statusStrategy{strategy: main}.resetFieldsFilter()[version].Filter(set).String())
+	).String(), statusStrategy{kindStrategy: main}.resetFieldsFilter()[version].Filter(set).String())
 	assert.Equal(t, fieldpath.NewSet(
 		fieldpath.MakePathOrDie("spec", "join", "connectionString"),
 	).String(), sensitiveStrategy{main}.resetFieldsFilter()[version].Filter(set).String())

@@ -17,68 +17,44 @@ limitations under the License.
 package clusterpeer
 
 import (
-	"context"
-	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metatable "k8s.io/apimachinery/pkg/api/meta/table"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"entente.dev/entente/apis/peering"
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/registry/plain"
 )
 
-// tableConvertor renders ClusterPeers in columns: what an operator asks first,
-// with the rest at priority 1 for the wide form (K3). No column shows a sensitive
-// field.
-type tableConvertor struct{}
-
-func columns() []metav1.TableColumnDefinition {
-	return []metav1.TableColumnDefinition{
-		{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]},
-		{Name: "Type", Type: "string", Description: "Role of this cluster: Invite or Join."},
-		{Name: "Phase", Type: "string", Description: "State in one word: Pending, Active or Error."},
-		{Name: "Ready", Type: "string", Description: "Whether the peering works."},
-		{Name: "Reason", Type: "string", Description: "Why the peering works or does not."},
-		{Name: "Alias", Type: "string", Description: "Name that the other cluster gives itself."},
-		{Name: "Projects", Type: "integer", Description: "Number of paired projects."},
-		{Name: "Last Sync", Type: "string", Description: "Time since the other cluster was last in touch."},
-		{Name: "Age", Type: "string", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]},
-		{Name: "UUID", Type: "string", Priority: 1, Description: "UUID of the other cluster."},
-		{Name: "Endpoint", Type: "string", Priority: 1, Description: "Endpoint of the other cluster's gateway."},
-		{Name: "Capabilities", Type: "string", Priority: 1, Description: "Capabilities that both clusters offer."},
-		{Name: "Expiry", Type: "string", Priority: 1, Description: "When the connection string expires."},
+// table renders ClusterPeers in columns: what an operator asks first, with the rest at
+// priority 1 for the wide form (K3). No column shows a sensitive field.
+func table() plain.Table[*peering.ClusterPeer] {
+	return plain.Table[*peering.ClusterPeer]{
+		Columns: []metav1.TableColumnDefinition{
+			plain.NameColumn(),
+			{Name: "Type", Type: "string", Description: "Role of this cluster: Invite or Join."},
+			{Name: "Phase", Type: "string", Description: "State in one word: Pending, Active or Error."},
+			{Name: "Ready", Type: "string", Description: "Whether the peering works."},
+			{Name: "Reason", Type: "string", Description: "Why the peering works or does not."},
+			{Name: "Alias", Type: "string", Description: "Name that the other cluster gives itself."},
+			{Name: "Projects", Type: "integer", Description: "Number of paired projects."},
+			{Name: "Last Sync", Type: "string", Description: "Time since the other cluster was last in touch."},
+			plain.AgeColumn(),
+			{Name: "UUID", Type: "string", Priority: 1, Description: "UUID of the other cluster."},
+			{Name: "Endpoint", Type: "string", Priority: 1, Description: "Endpoint of the other cluster's gateway."},
+			{Name: "Capabilities", Type: "string", Priority: 1, Description: "Capabilities that both clusters offer."},
+			{Name: "Expiry", Type: "string", Priority: 1, Description: "When the connection string expires."},
+		},
+		Row: row,
 	}
-}
-
-func (tableConvertor) ConvertToTable(_ context.Context, object, tableOptions runtime.Object) (*metav1.Table, error) {
-	table := &metav1.Table{}
-	if opts, ok := tableOptions.(*metav1.TableOptions); !ok || !opts.NoHeaders {
-		table.ColumnDefinitions = columns()
-	}
-	if list, err := meta.ListAccessor(object); err == nil {
-		table.ResourceVersion = list.GetResourceVersion()
-		table.Continue = list.GetContinue()
-		table.RemainingItemCount = list.GetRemainingItemCount()
-	} else if common, err := meta.CommonAccessor(object); err == nil {
-		table.ResourceVersion = common.GetResourceVersion()
-	}
-	var err error
-	table.Rows, err = metatable.MetaToTableRow(object, func(obj runtime.Object, _ metav1.Object, name, age string) ([]any, error) {
-		peer, ok := obj.(*peering.ClusterPeer)
-		if !ok {
-			return nil, fmt.Errorf("could not print an object of type %T: not a ClusterPeer", obj)
-		}
-		return row(peer, name, age), nil
-	})
-	return table, err
 }
 
 func row(peer *peering.ClusterPeer, name, age string) []any {
 	status := &peer.Status
 	ready, reason := "Unknown", ""
-	if condition := meta.FindStatusCondition(status.Conditions, "Ready"); condition != nil {
+	if condition := meta.FindStatusCondition(status.Conditions, peeringv1alpha1.ConditionReady); condition != nil {
 		ready, reason = string(condition.Status), condition.Reason
 	}
 	var alias, uuid, endpoint, lastSync, expiry string

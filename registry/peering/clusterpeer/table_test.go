@@ -34,7 +34,7 @@ import (
 // cells renders one ClusterPeer, by the names of the columns.
 func cells(t *testing.T, peer *peering.ClusterPeer) map[string]any {
 	t.Helper()
-	table, err := tableConvertor{}.ConvertToTable(t.Context(), peer, &metav1.TableOptions{})
+	table, err := table().ConvertToTable(t.Context(), peer, &metav1.TableOptions{})
 	require.NoError(t, err)
 	require.Len(t, table.Rows, 1)
 	require.Len(t, table.Rows[0].Cells, len(table.ColumnDefinitions))
@@ -47,7 +47,7 @@ func cells(t *testing.T, peer *peering.ClusterPeer) map[string]any {
 
 // K3: the columns, in the narrow and the wide form.
 func TestK3Columns(t *testing.T) {
-	table, err := tableConvertor{}.ConvertToTable(t.Context(), &peering.ClusterPeerList{}, nil)
+	table, err := table().ConvertToTable(t.Context(), &peering.ClusterPeerList{}, nil)
 	require.NoError(t, err)
 	var narrow, wide []string
 	for _, column := range table.ColumnDefinitions {
@@ -95,7 +95,7 @@ func TestK3Cells(t *testing.T) {
 
 // K3: no cell shows a sensitive value, also of an object that is not redacted.
 func TestK3NeverSensitive(t *testing.T) {
-	table, err := tableConvertor{}.ConvertToTable(t.Context(), &peering.ClusterPeerList{Items: []peering.ClusterPeer{*join(), *join()}}, &metav1.TableOptions{})
+	table, err := table().ConvertToTable(t.Context(), &peering.ClusterPeerList{Items: []peering.ClusterPeer{*join(), *join()}}, &metav1.TableOptions{})
 	require.NoError(t, err)
 	require.Len(t, table.Rows, 2)
 	for _, row := range table.Rows {
@@ -113,15 +113,15 @@ func TestK3NeverSensitive(t *testing.T) {
 func TestK2TableOfAList(t *testing.T) {
 	remaining := int64(4)
 	list := &peering.ClusterPeerList{ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "more", RemainingItemCount: &remaining}, Items: []peering.ClusterPeer{*join()}}
-	table, err := tableConvertor{}.ConvertToTable(t.Context(), list, &metav1.TableOptions{})
+	shown, err := table().ConvertToTable(t.Context(), list, &metav1.TableOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, metav1.ListMeta{ResourceVersion: "7", Continue: "more", RemainingItemCount: &remaining}, table.ListMeta)
-	assert.Equal(t, join(), table.Rows[0].Object.Object)
+	assert.Equal(t, metav1.ListMeta{ResourceVersion: "7", Continue: "more", RemainingItemCount: &remaining}, shown.ListMeta)
+	assert.Equal(t, join(), shown.Rows[0].Object.Object)
 
-	table, err = tableConvertor{}.ConvertToTable(t.Context(), join(), &metav1.TableOptions{NoHeaders: true})
+	shown, err = table().ConvertToTable(t.Context(), join(), &metav1.TableOptions{NoHeaders: true})
 	require.NoError(t, err)
-	assert.Empty(t, table.ColumnDefinitions)
-	assert.Equal(t, "5", table.ResourceVersion)
+	assert.Empty(t, shown.ColumnDefinitions)
+	assert.Equal(t, "5", shown.ResourceVersion)
 }
 
 // What is no ClusterPeer is an error and not a panic.
@@ -130,7 +130,7 @@ func TestTableOfOtherTypes(t *testing.T) {
 		&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}}},
 		&unstructured.UnstructuredList{Items: []unstructured.Unstructured{{Object: map[string]any{}}}},
 	} {
-		_, err := tableConvertor{}.ConvertToTable(t.Context(), object, nil)
+		_, err := table().ConvertToTable(t.Context(), object, nil)
 		assert.Error(t, err, "%T", object)
 	}
 }

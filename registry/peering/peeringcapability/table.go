@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"entente.dev/entente/apis/peering"
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/registry/plain"
 )
 
@@ -42,7 +43,7 @@ func table() plain.Table[*peering.PeeringCapability] {
 
 func row(capability *peering.PeeringCapability, name, age string) []any {
 	valid, reason := "Unknown", ""
-	if condition := meta.FindStatusCondition(capability.Status.Conditions, "Valid"); condition != nil {
+	if condition := meta.FindStatusCondition(capability.Status.Conditions, peeringv1alpha1.ConditionValid); condition != nil {
 		valid, reason = string(condition.Status), condition.Reason
 	}
 	spec := &capability.Spec

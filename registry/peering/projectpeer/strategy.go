@@ -22,43 +22,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"entente.dev/entente/apis/peering"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/apis/peering/validation"
+	"entente.dev/entente/registry/strategy"
 )
 
 const apiVersion = fieldpath.APIVersion(peeringv1alpha1.GroupName + "/v1alpha1")
 
-// strategy holds the rules for writes to the main resource: the metadata changes, the
+// kindStrategy holds the rules for writes to the main resource: the metadata changes, the
 // status does not, and there is nothing else.
-type strategy struct {
-	rest.DeclarativeValidation
-	names.NameGenerator
-}
+type kindStrategy struct{ strategy.Base }
 
 var (
-	_ rest.RESTCreateStrategy  = strategy{}
-	_ rest.RESTUpdateStrategy  = strategy{}
-	_ rest.RESTDeleteStrategy  = strategy{}
-	_ rest.ResetFieldsStrategy = strategy{}
+	_ rest.RESTCreateStrategy  = kindStrategy{}
+	_ rest.RESTUpdateStrategy  = kindStrategy{}
+	_ rest.RESTDeleteStrategy  = kindStrategy{}
+	_ rest.ResetFieldsStrategy = kindStrategy{}
 )
 
-func newStrategy(scheme *runtime.Scheme) strategy {
-	return strategy{rest.DeclarativeValidation{Scheme: scheme}, names.SimpleNameGenerator}
+func newStrategy(scheme *runtime.Scheme) kindStrategy {
+	return kindStrategy{strategy.New(scheme, apiVersion, true)}
 }
 
-func (strategy) NamespaceScoped() bool { return true }
-
-func (strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return map[fieldpath.APIVersion]*fieldpath.Set{
-		apiVersion: fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
-	}
-}
-
-func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+func (kindStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	peer := obj.(*peering.ProjectPeer)
 	peer.Status = peering.ProjectPeerStatus{}
 	peer.Generation = 1
@@ -66,39 +55,27 @@ func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 
 // PrepareForUpdate keeps the generation: without a spec it moves when deletion starts
 // and at no other time, which is the library's (K2).
-func (strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+func (kindStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	peer, oldPeer := obj.(*peering.ProjectPeer), old.(*peering.ProjectPeer)
 	peer.Status = oldPeer.Status
 	peer.Generation = oldPeer.Generation
 }
 
-func (strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+func (kindStrategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	return validation.ValidateProjectPeer(obj.(*peering.ProjectPeer))
 }
 
-func (strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+func (kindStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	return validation.ValidateProjectPeerUpdate(obj.(*peering.ProjectPeer), old.(*peering.ProjectPeer))
 }
 
-func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
-
-func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
-}
-
-func (strategy) Canonicalize(runtime.Object) {}
-
-func (strategy) AllowCreateOnUpdate(context.Context) bool { return false }
-
-func (strategy) AllowUnconditionalUpdate(context.Context) bool { return true }
-
 // statusStrategy holds the rules for writes to /status: the status changes and nothing
 // else, the metadata least of all (S1).
-type statusStrategy struct{ strategy }
+type statusStrategy struct{ kindStrategy }
 
 func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	peer, oldPeer := obj.(*peering.ProjectPeer), old.(*peering.ProjectPeer)
-	status, managedFields := peer.Status, peer.ManagedFields
-	*peer = *oldPeer.DeepCopy()
-	peer.Status, peer.ManagedFields = status, managedFields
+	status := peer.Status
+	strategy.Revert(peer, oldPeer)
+	peer.Status = status
 }

@@ -176,7 +176,7 @@ func (g *granting) apply(action clienttesting.Action) (bool, runtime.Object, err
 func (g *granting) condition() string {
 	peer, err := g.api.PeeringV1alpha1().ClusterPeers().Get(g.t.Context(), "west", metav1.GetOptions{})
 	require.NoError(g.t, err)
-	if c := meta.FindStatusCondition(peer.Status.Conditions, grant.ConditionGrantsApplied); c != nil {
+	if c := meta.FindStatusCondition(peer.Status.Conditions, peeringv1alpha1.ConditionGrantsApplied); c != nil {
 		return string(c.Status) + " " + c.Reason
 	}
 	return ""

@@ -26,6 +26,8 @@ import (
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"entente.dev/entente/peering/record"
 )
 
 // inTime is how long the objects of a project with 200 namespaces may take.
@@ -206,7 +208,7 @@ func (g *granting) times(verb string, namespaces []string) time.Duration {
 		if len(namespaces) == 0 {
 			return len(granted) == 0
 		}
-		return len(granted) == 1 && len(granted[0].Namespaces()) == len(namespaces) && granted[0].Complete() && !before[granted[0].Objects[0].Name]
+		return len(granted) == 1 && len(granted[0].Namespaces()) == len(namespaces) && !slices.ContainsFunc(granted[0].Objects, func(o record.GrantedObject) bool { return o.UID == "" }) && !before[granted[0].Objects[0].Name]
 	})
 	return time.Since(begun)
 }

@@ -1,0 +1,44 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package conditions is what controllers share that write one condition of a status, beside
+// others who write the rest of it.
+package conditions
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+)
+
+// Since returns a condition with the time of its last transition: while its status is that
+// of the one before, nil for none, that time stays (K2).
+func Since(condition metav1.Condition, before *metav1.Condition) metav1.Condition {
+	if before != nil && before.Status == condition.Status && !before.LastTransitionTime.IsZero() {
+		condition.LastTransitionTime = before.LastTransitionTime
+	}
+	return condition
+}
+
+// Apply returns a condition as server-side apply takes it.
+func Apply(condition metav1.Condition) *metav1ac.ConditionApplyConfiguration {
+	return metav1ac.Condition().
+		WithType(condition.Type).
+		WithStatus(condition.Status).
+		WithReason(condition.Reason).
+		WithMessage(condition.Message).
+		WithObservedGeneration(condition.ObservedGeneration).
+		WithLastTransitionTime(condition.LastTransitionTime)
+}
