@@ -20,13 +20,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 )
@@ -35,24 +33,20 @@ import (
 // because he wrote it. A connection string of his would lead the other cluster to him
 // (S1). What belongs there in its place is written when the informer brings the object.
 func (c *Controller) clear(ctx context.Context, l *look, wanted *peeringv1alpha1.ClusterPeerStatus) error {
-	patch := leftovers(&l.peer.Status, wanted, l.facts)
-	if len(patch) == 0 {
+	cleared := l.peer.DeepCopy()
+	strip(&cleared.Status, wanted, l.facts)
+	if equality.Semantic.DeepEqual(&cleared.Status, &l.peer.Status) {
 		return nil
-	}
-	patch = append(jsonPatch{
-		{Op: "test", Path: "/metadata/uid", Value: string(l.peer.UID)},
-		{Op: "test", Path: "/metadata/resourceVersion", Value: l.peer.ResourceVersion},
-	}, patch...)
-	data, err := patch.encode()
-	if err != nil {
-		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	cleared, err := c.client.PeeringV1alpha1().ClusterPeers().Patch(ctx, l.peer.Name, types.JSONPatchType, data, metav1.PatchOptions{FieldManager: FieldManager}, "status")
+	cleared, err := c.client.PeeringV1alpha1().ClusterPeers().UpdateStatus(ctx, cleared, metav1.UpdateOptions{FieldManager: FieldManager})
 	if apierrors.IsNotFound(err) {
 		l.gone = true
 		return nil
+	}
+	if apierrors.IsConflict(err) {
+		return nil // the informer brings what came between
 	}
 	if err != nil {
 		return fmt.Errorf("could not clear the status of what is not ours: %w", err)
@@ -62,36 +56,37 @@ func (c *Controller) clear(ctx context.Context, l *look, wanted *peeringv1alpha1
 	return nil
 }
 
-// leftovers are the changes that take out of a status what should not be there.
-func leftovers(status, wanted *peeringv1alpha1.ClusterPeerStatus, f facts) jsonPatch {
-	var patch jsonPatch
-	remove := func(unwanted bool, path string) {
-		if unwanted {
-			patch = append(patch, operation{Op: "remove", Path: path})
-		}
-	}
-	// From the end, so that the indices stay right.
-	for i, condition := range slices.Backward(status.Conditions) {
+// strip takes out of a status what should not be there.
+func strip(status, wanted *peeringv1alpha1.ClusterPeerStatus, f facts) {
+	status.Conditions = slices.DeleteFunc(status.Conditions, func(condition metav1.Condition) bool {
 		ours := slices.Contains(ownConditions(), condition.Type) || nobodys(condition.Type, f)
-		remove(ours && meta.FindStatusCondition(wanted.Conditions, condition.Type) == nil, "/status/conditions/"+strconv.Itoa(i))
-	}
-	remove(status.Offer != nil && !equality.Semantic.DeepEqual(status.Offer, wanted.Offer), "/status/offer")
-	remove(status.Peer != nil && !equality.Semantic.DeepEqual(status.Peer, wanted.Peer), "/status/peer")
+		return ours && meta.FindStatusCondition(wanted.Conditions, condition.Type) == nil
+	})
 	// What no controller writes yet could only lead somebody astray.
-	remove(status.Access != nil, "/status/access")
+	status.Access = nil
 	// What is left is written again when the informer brings the object.
-	remove(len(status.Grants) > 0 && !equality.Semantic.DeepEqual(status.Grants, wanted.Grants), "/status/grants")
-	remove(len(status.EffectiveCapabilities) > 0 && !equality.Semantic.DeepEqual(status.EffectiveCapabilities, wanted.EffectiveCapabilities), "/status/effectiveCapabilities")
-	remove(status.PairedProjectsCount != 0 && wanted.PairedProjectsCount == 0, "/status/pairedProjectsCount")
+	if !equality.Semantic.DeepEqual(status.Offer, wanted.Offer) {
+		status.Offer = nil
+	}
+	if !equality.Semantic.DeepEqual(status.Peer, wanted.Peer) {
+		status.Peer = nil
+	}
+	if !equality.Semantic.DeepEqual(status.Grants, wanted.Grants) {
+		status.Grants = nil
+	}
+	if !equality.Semantic.DeepEqual(status.EffectiveCapabilities, wanted.EffectiveCapabilities) {
+		status.EffectiveCapabilities = nil
+	}
+	if wanted.PairedProjectsCount == 0 {
+		status.PairedProjectsCount = 0
+	}
 	switch {
 	case status.Invite == nil:
 	case wanted.Invite == nil:
-		remove(true, "/status/invite")
-	default:
-		// All the rest of it is always set.
-		remove(status.Invite.ConnectionString != "" && wanted.Invite.ConnectionString == "", "/status/invite/connectionString")
+		status.Invite = nil
+	case wanted.Invite.ConnectionString == "":
+		status.Invite.ConnectionString = "" // all the rest of it is always set
 	}
-	return patch
 }
 
 // nobodys tells whether a condition of ours is written by nobody: by no controller that

@@ -27,6 +27,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
@@ -512,19 +513,56 @@ func TestS1LeftoversOfNobody(t *testing.T) {
 	planted := peeringv1alpha1.ClusterPeerStatus{
 		Access: &peeringv1alpha1.AccessStatus{Endpoint: "https://evil.example.com"}, Grants: []peeringv1alpha1.Grant{{Capability: "a"}},
 		EffectiveCapabilities: []string{"a"}, PairedProjectsCount: 7,
-		Conditions: []metav1.Condition{{Type: "ClientCertEnforced"}, {Type: "GrantsApplied"}, {Type: "TokenExchangeReady"}, {Type: "Theirs"}},
+		Offer: &peeringv1alpha1.Offer{PeeringVersion: "forged"}, Peer: &peeringv1alpha1.PeerStatus{ClusterUUID: thirdUUID},
+		Invite:     &peeringv1alpha1.InviteStatus{TokenID: "0011223344556677", ConnectionString: peeringv1alpha1.Placeholder},
+		Conditions: []metav1.Condition{{Type: "ClientCertEnforced"}, {Type: "GrantsApplied"}, {Type: "TokenExchangeReady"}, {Type: "Ready"}, {Type: "Theirs"}},
 	}
-	paths := func(f facts) (out []string) {
-		for _, each := range leftovers(&planted, &peeringv1alpha1.ClusterPeerStatus{}, f) {
-			assert.Equal(t, "remove", each.Op)
-			out = append(out, each.Path)
-		}
-		return out
+	for name, test := range map[string]struct {
+		facts facts
+		kept  []string
+	}{
+		"with a gateway and a host": {facts{gateway: true, host: true}, []string{"ClientCertEnforced", "GrantsApplied", "Theirs"}},
+		"without a host":            {facts{gateway: true}, []string{"ClientCertEnforced", "Theirs"}},
+		"without a gateway":         {facts{host: true}, []string{"GrantsApplied", "Theirs"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := planted.DeepCopy()
+			strip(status, &peeringv1alpha1.ClusterPeerStatus{}, test.facts)
+			var kept []string
+			for _, condition := range status.Conditions {
+				kept = append(kept, condition.Type)
+			}
+			assert.Equal(t, test.kept, kept)
+			status.Conditions = nil
+			assert.Equal(t, &peeringv1alpha1.ClusterPeerStatus{}, status)
+		})
 	}
-	common := []string{"/status/access", "/status/grants", "/status/effectiveCapabilities", "/status/pairedProjectsCount"}
-	assert.Equal(t, append([]string{"/status/conditions/2"}, common...), paths(facts{gateway: true, host: true}))
-	assert.Equal(t, append([]string{"/status/conditions/2", "/status/conditions/1"}, common...), paths(facts{gateway: true}))
-	assert.Equal(t, append([]string{"/status/conditions/2", "/status/conditions/0"}, common...), paths(facts{host: true}))
-	planted = peeringv1alpha1.ClusterPeerStatus{}
-	assert.Empty(t, paths(facts{}))
+	t.Run("of a used Invite", func(t *testing.T) {
+		status := planted.DeepCopy()
+		strip(status, &peeringv1alpha1.ClusterPeerStatus{Invite: &peeringv1alpha1.InviteStatus{}}, facts{})
+		assert.Equal(t, &peeringv1alpha1.InviteStatus{TokenID: planted.Invite.TokenID}, status.Invite)
+	})
+	t.Run("wanted", func(t *testing.T) {
+		status := planted.DeepCopy()
+		status.Access = nil
+		wanted := status.DeepCopy()
+		strip(status, wanted, facts{})
+		assert.Equal(t, wanted, status)
+	})
+}
+
+// S1: what is not ours is cleared from the version that was looked at, and from no other:
+// somebody else may have written between, who is heard by the informer.
+func TestS1ClearLosesARace(t *testing.T) {
+	r := newReal(t)
+	r.create(invitePeer("p", ""))
+	old := r.eventually("p", func(p *peeringv1alpha1.ClusterPeer) bool { return shownText(p) != "" })
+	_, err := r.operator.PeeringV1alpha1().ClusterPeers().Patch(t.Context(), "p", types.MergePatchType, []byte(`{"metadata":{"labels":{"between":"us"}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+
+	stale := &look{peer: old, record: &record.Peer{}}
+	require.NoError(t, r.controller.clear(t.Context(), stale, &peeringv1alpha1.ClusterPeerStatus{}))
+	assert.Same(t, old, stale.peer)
+	assert.False(t, stale.gone)
+	assert.Equal(t, shownText(old), shownText(r.seen("p")))
 }

@@ -163,6 +163,7 @@ type whole struct {
 	operator, admin versioned.Interface
 	ledger          *recordtest.Memory
 	dialer          *fakeDialer
+	controller      *Controller
 }
 
 func newReal(t *testing.T) *whole {
@@ -179,6 +180,7 @@ func newReal(t *testing.T) *whole {
 		Ledger: r.ledger, Plans: &plans{}, Dialer: r.dialer, Self: exchange.Self{ClusterUUID: ourUUID, Endpoints: []string{"https://ours.example.com"}}, TokenRandom: &counter{},
 	})
 	require.NoError(t, err)
+	r.controller = controller
 	ctx, cancel := context.WithCancel(context.Background())
 	factory.StartWithContext(ctx)
 	ended := make(chan error, 1)
