@@ -38,6 +38,7 @@ import (
 
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/peering/gateway"
+	"entente.dev/entente/peering/protocol"
 )
 
 // journal writes down what happens to peerings (P15): as Events of the ClusterPeer, and
@@ -139,7 +140,7 @@ func userOf(what gateway.Occurrence) string {
 	if isStranger(what) {
 		return user.Anonymous
 	}
-	return "peer:" + what.ClusterUUID
+	return protocol.UserGroup(what.ClusterUUID)
 }
 
 func isStranger(what gateway.Occurrence) bool {

@@ -289,5 +289,9 @@ func (s *specs) of(uid string) (record.Spec, bool) {
 	if !ok || peer.UID != types.UID(uid) {
 		return record.Spec{}, false
 	}
-	return record.Spec{Deleting: peer.DeletionTimestamp != nil, ExpectedClusterUUID: peer.Spec.ExpectedClusterUUID()}, true
+	return record.Spec{
+		Deleting:            peer.DeletionTimestamp != nil,
+		ExpectedClusterUUID: peer.Spec.ExpectedClusterUUID(),
+		Capabilities:        peer.Spec.Capabilities,
+	}, true
 }

@@ -51,6 +51,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&PeeringCapabilityList{},
 		&ProjectPeer{},
 		&ProjectPeerList{},
+		&TokenExchangeProvider{},
+		&TokenExchangeProviderList{},
 	)
 	return nil
 }

@@ -24,6 +24,7 @@ import (
 
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/controllers/access"
+	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/peering/record"
 )
 
@@ -129,7 +130,7 @@ func subjectsOf(clusterUUID string, consumers []peeringv1alpha1.Consumer) []rbac
 		all = append(all, rbacv1.Subject{
 			Kind:     rbacv1.UserKind,
 			APIGroup: rbacv1.GroupName,
-			Name:     "peer:" + clusterUUID + ":" + serviceaccount.MakeUsername(consumer.Namespace, consumer.Name),
+			Name:     protocol.UserPrefix(clusterUUID) + serviceaccount.MakeUsername(consumer.Namespace, consumer.Name),
 		})
 	}
 	slices.SortFunc(all, bySubject)

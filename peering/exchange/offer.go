@@ -60,6 +60,7 @@ func (o *Outcome) offer(remote *record.Remote, said protocol.State, now time.Tim
 			// What went is gone at once, what came waits.
 			if less.Digest() != remote.Offer.Body.Digest() {
 				remote.Offer.Body = less
+				remote.NoteIssuer(now)
 				o.Changed = true
 			}
 			o.Repeat = true
@@ -68,6 +69,7 @@ func (o *Outcome) offer(remote *record.Remote, said protocol.State, now time.Tim
 		remote.Additive = now
 	}
 	remote.Offer = record.AcceptedOffer{OfferHeader: announced, Body: *said.OfferBody}
+	remote.NoteIssuer(now)
 	o.Changed = true
 }
 

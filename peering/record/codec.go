@@ -36,6 +36,11 @@ func (p *Peer) secrets() []*Secret {
 		if p.Remote.Next != nil {
 			all = append(all, &p.Remote.Next.Key)
 		}
+		for _, data := range []*Credential{p.Remote.Data, p.Remote.DataNext} {
+			if data != nil {
+				all = append(all, &data.Key)
+			}
+		}
 	}
 	return all
 }

@@ -119,8 +119,16 @@ type Remote struct {
 	// ours; zero: not yet, and the pairing is undone at PairedAt + ConfirmWithin.
 	ConfirmedAt time.Time `json:"confirmedAt,omitzero"`
 
+	// Data is the key and certificate by which requests of our workloads are let in there;
+	// nil: none yet. DataNext takes its place, or is to be the first; nil: none is on its
+	// way. (Unlike the control key it may leave the server, P2.)
+	Data     *Credential `json:"data,omitempty"`
+	DataNext *Credential `json:"dataNext,omitempty"`
+
 	// Offer is the other cluster's offer as it was accepted last.
 	Offer AcceptedOffer `json:"offer"`
+	// IssuerKeys are the keys of the issuer in it.
+	IssuerKeys []IssuerKey `json:"issuerKeys,omitempty"`
 	// Acked is what the other cluster holds of ours.
 	Acked Acked `json:"acked"`
 

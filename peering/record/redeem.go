@@ -30,6 +30,8 @@ type Spec struct {
 	ExpectedClusterUUID string
 	// Deleting says that it has a deletion timestamp: no access from then on (S3).
 	Deleting bool
+	// Capabilities are those that it names.
+	Capabilities []string
 }
 
 // Specs finds what the ClusterPeer with a UID says now; false: there is none.

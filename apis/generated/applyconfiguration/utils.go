@@ -80,6 +80,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &peeringv1alpha1.ProjectPeerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ProjectPeerStatus"):
 		return &peeringv1alpha1.ProjectPeerStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TokenExchangeProvider"):
+		return &peeringv1alpha1.TokenExchangeProviderApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TokenExchangeProviderSpec"):
+		return &peeringv1alpha1.TokenExchangeProviderSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TokenExchangeProviderStatus"):
+		return &peeringv1alpha1.TokenExchangeProviderStatusApplyConfiguration{}
 
 	}
 	return nil

@@ -48,8 +48,47 @@ const (
 	// absent.
 	ConditionGrantsApplied = "GrantsApplied"
 	// ConditionTokenExchangeReady says whether tokens of the other cluster can be verified.
+	// Without a gateway, and while there is no peering, it is absent.
 	ConditionTokenExchangeReady = "TokenExchangeReady"
 )
+
+// Reasons of the condition TokenExchangeReady of a ClusterPeer.
+const (
+	// ReasonProviderReady: they can. All other reasons are of status False.
+	ReasonProviderReady = "ProviderReady"
+	// ReasonProviderPending: the provider was just made or changed, and is not in use yet.
+	ReasonProviderPending = "ProviderPending"
+	// ReasonProviderDeleting: the provider is being deleted, and made again when it is gone.
+	ReasonProviderDeleting = "ProviderDeleting"
+	// ReasonProviderNotReady: the provider does not say why it is not in use.
+	ReasonProviderNotReady = "ProviderNotReady"
+	// ReasonProviderRejected: the provider cannot be read or written, or the keys of the
+	// peer are no JSON Web Key Set.
+	ReasonProviderRejected = "ProviderRejected"
+	// ReasonForeignProvider: an object that Entente did not make has the provider's name.
+	ReasonForeignProvider = "ForeignProvider"
+	// ReasonAwaitingIssuer: the peer has not published an issuer of ServiceAccount tokens.
+	ReasonAwaitingIssuer = "AwaitingIssuer"
+)
+
+// Reasons for which a TokenExchangeProvider is not in use. A ClusterPeer has the same.
+const (
+	// ReasonPrefixConflict: names with its prefix are those of another provider's users.
+	ReasonPrefixConflict = "PrefixConflict"
+	// ReasonInvalidSpec: tokens cannot be verified by it, or must not be.
+	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonApplyError: it could not be put to use.
+	ReasonApplyError = "ApplyError"
+	// ReasonDiscoveryFailed: its issuer could not be asked. Entente asks none; providers of
+	// other implementations may have it.
+	ReasonDiscoveryFailed = "DiscoveryFailed"
+)
+
+// ReasonInUse says of a TokenExchangeProvider that tokens are verified by it.
+const ReasonInUse = "InUse"
+
+// ProviderName returns the name of the TokenExchangeProvider of a ClusterPeer.
+func ProviderName(clusterPeer string) string { return "peer-" + clusterPeer }
 
 // ConditionValid says of a PeeringCapability whether it can be offered and granted.
 const ConditionValid = "Valid"

@@ -53,6 +53,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&PeeringCapabilityList{},
 		&ProjectPeer{},
 		&ProjectPeerList{},
+		&TokenExchangeProvider{},
+		&TokenExchangeProviderList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

@@ -155,3 +155,23 @@ func (in ProjectPeerList) OpenAPIModelName() string {
 func (in ProjectPeerStatus) OpenAPIModelName() string {
 	return "dev.entente.peering.v1alpha1.ProjectPeerStatus"
 }
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in TokenExchangeProvider) OpenAPIModelName() string {
+	return "dev.entente.peering.v1alpha1.TokenExchangeProvider"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in TokenExchangeProviderList) OpenAPIModelName() string {
+	return "dev.entente.peering.v1alpha1.TokenExchangeProviderList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in TokenExchangeProviderSpec) OpenAPIModelName() string {
+	return "dev.entente.peering.v1alpha1.TokenExchangeProviderSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in TokenExchangeProviderStatus) OpenAPIModelName() string {
+	return "dev.entente.peering.v1alpha1.TokenExchangeProviderStatus"
+}

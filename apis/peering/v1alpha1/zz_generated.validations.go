@@ -85,6 +85,21 @@ func RegisterValidations(scheme *runtime.Scheme) error {
 				field.InternalError(nil, fmt.Errorf("no validation found for %T, subresource: %v", obj, op.Request.SubresourcePath())),
 			}
 		})
+	// type TokenExchangeProvider
+	scheme.AddValidationFunc(
+		(*TokenExchangeProvider)(nil),
+		func(ctx context.Context, op operation.Operation, obj, oldObj interface{}) field.ErrorList {
+			switch op.Request.SubresourcePath() {
+			case "/", "/status":
+				return Validate_TokenExchangeProvider(
+					ctx, op, nil, /* fldPath */
+					obj.(*TokenExchangeProvider),
+					safe.Cast[*TokenExchangeProvider](oldObj))
+			}
+			return field.ErrorList{
+				field.InternalError(nil, fmt.Errorf("no validation found for %T, subresource: %v", obj, op.Request.SubresourcePath())),
+			}
+		})
 	return nil
 }
 
@@ -2466,6 +2481,206 @@ func Validate_ProjectPeerStatus(
 				return oldObj.RemoteNamespaces
 			})
 		errs = append(errs, fn(fldPath.Child("remoteNamespaces"), obj.RemoteNamespaces, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+// Validate_TokenExchangeProvider validates an instance of TokenExchangeProvider according
+// to declarative validation rules in the API schema.
+func Validate_TokenExchangeProvider(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *TokenExchangeProvider) (errs field.ErrorList) {
+
+	// field TokenExchangeProvider.TypeMeta has no validation
+	// field TokenExchangeProvider.ObjectMeta has no validation
+
+	{ // field TokenExchangeProvider.Spec
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *TokenExchangeProviderSpec,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_TokenExchangeProviderSpec(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *TokenExchangeProvider) *TokenExchangeProviderSpec {
+				return &oldObj.Spec
+			})
+		errs = append(errs, fn(fldPath.Child("spec"), &obj.Spec, oldVal, oldObj != nil)...)
+	}
+
+	{ // field TokenExchangeProvider.Status
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *TokenExchangeProviderStatus,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_TokenExchangeProviderStatus(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *TokenExchangeProvider) *TokenExchangeProviderStatus {
+				return &oldObj.Status
+			})
+		errs = append(errs, fn(fldPath.Child("status"), &obj.Status, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+// Validate_TokenExchangeProviderSpec validates an instance of TokenExchangeProviderSpec according
+// to declarative validation rules in the API schema.
+func Validate_TokenExchangeProviderSpec(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *TokenExchangeProviderSpec) (errs field.ErrorList) {
+
+	{ // field TokenExchangeProviderSpec.Issuer
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *PeerIssuer,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_PeerIssuer(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *TokenExchangeProviderSpec) *PeerIssuer {
+				return &oldObj.Issuer
+			})
+		errs = append(errs, fn(fldPath.Child("issuer"), &obj.Issuer, oldVal, oldObj != nil)...)
+	}
+
+	{ // field TokenExchangeProviderSpec.Audiences
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj, validate.DirectEqual, nil,
+				func(ctx context.Context, op operation.Operation, fldPath *field.Path, obj, oldObj *string) field.ErrorList {
+					return validate.MaxLength(ctx, op, fldPath, obj, oldObj, 253)
+				}); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			// lists with set semantics require unique values
+			if e := validate.ValSliceUnique(ctx, op, fldPath, obj, oldObj, validate.DirectEqual); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *TokenExchangeProviderSpec) []string {
+				return oldObj.Audiences
+			})
+		errs = append(errs, fn(fldPath.Child("audiences"), obj.Audiences, oldVal, oldObj != nil)...)
+	}
+
+	{ // field TokenExchangeProviderSpec.UsernamePrefix
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.MaxLength(ctx, op, fldPath, obj, oldObj, 64); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *TokenExchangeProviderSpec) *string {
+				return &oldObj.UsernamePrefix
+			})
+		errs = append(errs, fn(fldPath.Child("usernamePrefix"), &obj.UsernamePrefix, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+// Validate_TokenExchangeProviderStatus validates an instance of TokenExchangeProviderStatus according
+// to declarative validation rules in the API schema.
+func Validate_TokenExchangeProviderStatus(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *TokenExchangeProviderStatus) (errs field.ErrorList) {
+
+	// field TokenExchangeProviderStatus.ObservedGeneration has no validation
+
+	{ // field TokenExchangeProviderStatus.Conditions
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []v1.Condition,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// lists with map semantics require unique keys
+			if e := validate.ValSliceUnique(ctx, op, fldPath, obj, oldObj,
+				func(a *v1.Condition, b *v1.Condition) bool { return a.Type == b.Type }); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *TokenExchangeProviderStatus) []v1.Condition {
+				return oldObj.Conditions
+			})
+		errs = append(errs, fn(fldPath.Child("conditions"), obj.Conditions, oldVal, oldObj != nil)...)
 	}
 
 	return errs

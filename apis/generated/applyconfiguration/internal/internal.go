@@ -492,6 +492,57 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: state
       type:
         scalar: string
+- name: dev.entente.peering.v1alpha1.TokenExchangeProvider
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: dev.entente.peering.v1alpha1.TokenExchangeProviderSpec
+      default: {}
+    - name: status
+      type:
+        namedType: dev.entente.peering.v1alpha1.TokenExchangeProviderStatus
+      default: {}
+- name: dev.entente.peering.v1alpha1.TokenExchangeProviderSpec
+  map:
+    fields:
+    - name: audiences
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: issuer
+      type:
+        namedType: dev.entente.peering.v1alpha1.PeerIssuer
+      default: {}
+    - name: usernamePrefix
+      type:
+        scalar: string
+- name: dev.entente.peering.v1alpha1.TokenExchangeProviderStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: observedGeneration
+      type:
+        scalar: numeric
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
   map:
     fields:

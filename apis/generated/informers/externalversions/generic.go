@@ -59,6 +59,8 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Peering().V1alpha1().PeeringCapabilities().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("projectpeers"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Peering().V1alpha1().ProjectPeers().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("tokenexchangeproviders"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Peering().V1alpha1().TokenExchangeProviders().Informer()}, nil
 
 	}
 

@@ -33,3 +33,7 @@ type ProjectPeerListerExpansion interface{}
 // ProjectPeerNamespaceListerExpansion allows custom methods to be added to
 // ProjectPeerNamespaceLister.
 type ProjectPeerNamespaceListerExpansion interface{}
+
+// TokenExchangeProviderListerExpansion allows custom methods to be added to
+// TokenExchangeProviderLister.
+type TokenExchangeProviderListerExpansion interface{}

@@ -30,6 +30,8 @@ type Interface interface {
 	PeeringCapabilities() TypedPeeringCapabilityInformer
 	// ProjectPeers returns a ProjectPeerInformer.
 	ProjectPeers() TypedProjectPeerInformer
+	// TokenExchangeProviders returns a TokenExchangeProviderInformer.
+	TokenExchangeProviders() TypedTokenExchangeProviderInformer
 }
 
 type version struct {
@@ -56,4 +58,9 @@ func (v *version) PeeringCapabilities() TypedPeeringCapabilityInformer {
 // ProjectPeers returns a TypedProjectPeerInformer.
 func (v *version) ProjectPeers() TypedProjectPeerInformer {
 	return &projectPeerInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
+}
+
+// TokenExchangeProviders returns a TypedTokenExchangeProviderInformer.
+func (v *version) TokenExchangeProviders() TypedTokenExchangeProviderInformer {
+	return &tokenExchangeProviderInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
 }

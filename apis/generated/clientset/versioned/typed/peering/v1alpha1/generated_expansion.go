@@ -23,3 +23,5 @@ type ClusterPeerExpansion interface{}
 type PeeringCapabilityExpansion interface{}
 
 type ProjectPeerExpansion interface{}
+
+type TokenExchangeProviderExpansion interface{}

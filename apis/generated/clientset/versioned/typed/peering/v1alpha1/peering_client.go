@@ -31,6 +31,7 @@ type PeeringV1alpha1Interface interface {
 	ClusterPeersGetter
 	PeeringCapabilitiesGetter
 	ProjectPeersGetter
+	TokenExchangeProvidersGetter
 }
 
 // PeeringV1alpha1Client is used to interact with features provided by the peering.entente.dev group.
@@ -48,6 +49,10 @@ func (c *PeeringV1alpha1Client) PeeringCapabilities() PeeringCapabilityInterface
 
 func (c *PeeringV1alpha1Client) ProjectPeers(namespace string) ProjectPeerInterface {
 	return newProjectPeers(c, namespace)
+}
+
+func (c *PeeringV1alpha1Client) TokenExchangeProviders() TokenExchangeProviderInterface {
+	return newTokenExchangeProviders(c)
 }
 
 // NewForConfig creates a new PeeringV1alpha1Client for the given config.

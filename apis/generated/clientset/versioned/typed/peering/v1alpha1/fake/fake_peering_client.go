@@ -40,6 +40,10 @@ func (c *FakePeeringV1alpha1) ProjectPeers(namespace string) v1alpha1.ProjectPee
 	return newFakeProjectPeers(c, namespace)
 }
 
+func (c *FakePeeringV1alpha1) TokenExchangeProviders() v1alpha1.TokenExchangeProviderInterface {
+	return newFakeTokenExchangeProviders(c)
+}
+
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
 func (c *FakePeeringV1alpha1) RESTClient() rest.Interface {
