@@ -30,6 +30,16 @@ const (
 	KindClusterRoleBinding = "ClusterRoleBinding"
 )
 
+// What the names of these objects begin with. The rest is a hash, in hexadecimal digits, so
+// that no name begins with both.
+const (
+	// GrantPrefix is that of what the peer is given.
+	GrantPrefix = "entente-"
+	// ImpersonationPrefix is that of what lets this cluster's Entente act as the peer's
+	// ServiceAccounts (H2). It gives the peer nothing.
+	ImpersonationPrefix = GrantPrefix + "impersonate-"
+)
+
 // Grant is what one capability grants one peer: the objects of the host cluster that were
 // made for it. An object is ours because it is listed here by its UID, and for no other
 // reason (G5).
@@ -63,6 +73,10 @@ type GrantedObject struct {
 	Foreign bool `json:"foreign,omitempty"`
 }
 
+// IsImpersonation tells whether the object lets Entente act as others, and gives the peer
+// nothing itself.
+func (o GrantedObject) IsImpersonation() bool { return strings.HasPrefix(o.Name, ImpersonationPrefix) }
+
 // compare orders objects, and is 0 for what can be there once only.
 func (o GrantedObject) compare(other GrantedObject) int {
 	return cmp.Or(cmp.Compare(o.Namespace, other.Namespace), cmp.Compare(o.Kind, other.Kind), cmp.Compare(o.Name, other.Name))
@@ -88,6 +102,20 @@ func (g *Grant) Namespaces() []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// ClusterWide tells whether the grant has a ClusterRole: it gives something that is not in
+// a namespace, or a non-resource URL.
+func (g *Grant) ClusterWide() bool {
+	return slices.ContainsFunc(g.Objects, func(o GrantedObject) bool {
+		return o.Kind == KindClusterRole && o.UID != "" && !o.IsImpersonation()
+	})
+}
+
+// IsGiven tells whether something is there that gives the peer anything, or is about to be
+// taken from it.
+func (g *Grant) IsGiven() bool {
+	return slices.ContainsFunc(g.Objects, func(o GrantedObject) bool { return o.UID != "" && !o.IsImpersonation() })
 }
 
 // put takes an object into the list, in place of the one of that name.

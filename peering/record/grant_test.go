@@ -75,6 +75,34 @@ func TestG5ChangeGrant(t *testing.T) {
 	assert.Equal(t, epoch, b.Epoch())
 }
 
+// H2: what lets Entente act as a peer's ServiceAccounts gives the peer nothing.
+func TestH2Given(t *testing.T) {
+	const grant, impersonation = record.GrantPrefix + "1", record.ImpersonationPrefix + "2"
+	foreign := granted(record.KindClusterRole, "", grant, "")
+	foreign.Foreign = true
+	for name, test := range map[string]struct {
+		object             record.GrantedObject
+		clusterWide, given bool
+	}{
+		"a ClusterRole":                {granted(record.KindClusterRole, "", grant, "uid-1"), true, true},
+		"its binding":                  {granted(record.KindClusterRoleBinding, "", grant, "uid-1"), false, true},
+		"a Role":                       {granted(record.KindRole, "a", grant, "uid-1"), false, true},
+		"a ClusterRole to be made":     {granted(record.KindClusterRole, "", grant, ""), false, false},
+		"another's ClusterRole":        {foreign, false, false},
+		"a ClusterRole to impersonate": {granted(record.KindClusterRole, "", impersonation, "uid-2"), false, false},
+		"its binding, too":             {granted(record.KindClusterRoleBinding, "", impersonation, "uid-2"), false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			beside := granted(record.KindClusterRole, "", impersonation+"3", "uid-3")
+			g := &record.Grant{Objects: []record.GrantedObject{beside, test.object}}
+			assert.Equal(t, test.clusterWide, g.ClusterWide())
+			assert.Equal(t, test.given, g.IsGiven())
+		})
+	}
+	assert.False(t, (&record.Grant{}).ClusterWide())
+	assert.False(t, (&record.Grant{}).IsGiven())
+}
+
 // G5: a proof is worth something on the object that it was made for, and nowhere else.
 func TestG5Proof(t *testing.T) {
 	key, err := record.NewGrantKey(bytes.NewReader(bytes.Repeat([]byte{1}, 32)))
