@@ -1,0 +1,89 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package tokenexchangeprovider
+
+import (
+	"context"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"entente.dev/entente/apis/peering"
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/apis/peering/validation"
+	"entente.dev/entente/registry/strategy"
+)
+
+const apiVersion = fieldpath.APIVersion(peeringv1alpha1.GroupName + "/v1alpha1")
+
+// kindStrategy holds the rules for writes to the main resource: the spec changes, the
+// status does not.
+type kindStrategy struct{ strategy.Base }
+
+var (
+	_ rest.RESTCreateStrategy  = kindStrategy{}
+	_ rest.RESTUpdateStrategy  = kindStrategy{}
+	_ rest.RESTDeleteStrategy  = kindStrategy{}
+	_ rest.ResetFieldsStrategy = kindStrategy{}
+)
+
+func newStrategy(scheme *runtime.Scheme) kindStrategy {
+	return kindStrategy{strategy.New(scheme, apiVersion, false)}
+}
+
+func (kindStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	provider := obj.(*peering.TokenExchangeProvider)
+	provider.Status = peering.TokenExchangeProviderStatus{}
+	provider.Generation = 1
+}
+
+// PrepareForUpdate moves the generation when the spec changed (K2); the library moves
+// it when deletion starts.
+func (kindStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	provider, oldProvider := obj.(*peering.TokenExchangeProvider), old.(*peering.TokenExchangeProvider)
+	provider.Status = oldProvider.Status
+	provider.Generation = oldProvider.Generation
+	if !apiequality.Semantic.DeepEqual(provider.Spec, oldProvider.Spec) {
+		provider.Generation++
+	}
+}
+
+func (kindStrategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	return validation.ValidateTokenExchangeProvider(obj.(*peering.TokenExchangeProvider))
+}
+
+func (kindStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return validation.ValidateTokenExchangeProviderUpdate(obj.(*peering.TokenExchangeProvider), old.(*peering.TokenExchangeProvider))
+}
+
+// statusStrategy holds the rules for writes to /status: the status changes and nothing
+// else, the metadata least of all (S1).
+type statusStrategy struct{ kindStrategy }
+
+func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	provider, oldProvider := obj.(*peering.TokenExchangeProvider), old.(*peering.TokenExchangeProvider)
+	status := provider.Status
+	strategy.Revert(provider, oldProvider)
+	provider.Status = status
+}
+
+func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return validation.ValidateTokenExchangeProviderStatusUpdate(obj.(*peering.TokenExchangeProvider), old.(*peering.TokenExchangeProvider))
+}
