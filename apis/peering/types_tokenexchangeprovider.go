@@ -55,10 +55,10 @@ type TokenExchangeProviderSpec struct {
 	// Issuer of the tokens, as the peer publishes it.
 	Issuer PeerIssuer
 	// Audiences of which a token must have exactly one: one for each capability that is in
-	// effect between the clusters.
+	// effect between the clusters, each of at most 253 characters.
 	Audiences []string
-	// Prefix of the names that the holders of the tokens have in this cluster,
-	// peer:UUID: with the UUID of the peer.
+	// Prefix of the names that the holders of the tokens have in this cluster, at most 64
+	// characters: peer:UUID: with the UUID of the peer.
 	UsernamePrefix string
 }
 

@@ -1890,7 +1890,7 @@ func schema_entente_apis_peering_v1alpha1_TokenExchangeProviderSpec(ref common.R
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Audiences of which a token must have exactly one: one for each capability that is in effect between the clusters.",
+							Description: "Audiences of which a token must have exactly one: one for each capability that is in effect between the clusters, each of at most 253 characters.",
 							AllOf: []spec.Schema{
 								{
 									SchemaProps: spec.SchemaProps{
@@ -1917,7 +1917,7 @@ func schema_entente_apis_peering_v1alpha1_TokenExchangeProviderSpec(ref common.R
 					},
 					"usernamePrefix": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Prefix of the names that the holders of the tokens have in this cluster, peer:UUID: with the UUID of the peer.",
+							Description: "Prefix of the names that the holders of the tokens have in this cluster, at most 64 characters: peer:UUID: with the UUID of the peer.",
 							MaxLength:   ptr.To[int64](64),
 							Type:        []string{"string"},
 							Format:      "",

@@ -35,9 +35,12 @@ type fact struct {
 const big = 1048576
 
 // reference are the kinds of the reference with their fields, by hand, with the list
-// types of K1, and those of K5.
+// types of K1, and those of K5; and the TokenExchangeProvider, which the reference names
+// and does not describe (G6).
 func reference() map[string]map[string]fact {
-	return map[string]map[string]fact{"ClusterPeer": clusterPeer(), "PeeringCapability": peeringCapability(), "ProjectPeer": projectPeer()}
+	return map[string]map[string]fact{
+		"ClusterPeer": clusterPeer(), "PeeringCapability": peeringCapability(), "ProjectPeer": projectPeer(), "TokenExchangeProvider": tokenExchangeProvider(),
+	}
 }
 
 func clusterPeer() map[string]fact {
@@ -159,6 +162,20 @@ func projectPeer() map[string]fact {
 		"status.remoteNamespaces[]":     {kind: "string"},
 		"status.state":                  {kind: "string", enum: "Paired,PeerUnreachable"},
 	}
+}
+
+func tokenExchangeProvider() map[string]fact {
+	return conditioned(map[string]fact{
+		"spec":                      {kind: "object"},
+		"spec.audiences":            {kind: "array", list: "set"},
+		"spec.audiences[]":          {kind: "string", max: 253},
+		"spec.issuer":               {kind: "object"},
+		"spec.issuer.jwks":          {kind: "string", max: big},
+		"spec.issuer.url":           {kind: "string", max: big},
+		"spec.usernamePrefix":       {kind: "string", max: 64},
+		"status":                    {kind: "object"},
+		"status.observedGeneration": {kind: "integer"},
+	})
 }
 
 // conditioned adds the conditions of a status to the other fields of a kind. Their

@@ -66,7 +66,7 @@ type TokenExchangeProviderSpec struct {
 	// +optional
 	Issuer PeerIssuer `json:"issuer,omitempty"`
 	// Audiences of which a token must have exactly one: one for each capability that is in
-	// effect between the clusters.
+	// effect between the clusters, each of at most 253 characters.
 	// +optional
 	// +listType=set
 	// +k8s:optional
@@ -74,8 +74,8 @@ type TokenExchangeProviderSpec struct {
 	// +k8s:eachVal=+k8s:maxLength=253
 	// +k8s:validation:items:maxLength=253
 	Audiences []string `json:"audiences,omitempty"`
-	// Prefix of the names that the holders of the tokens have in this cluster,
-	// peer:UUID: with the UUID of the peer.
+	// Prefix of the names that the holders of the tokens have in this cluster, at most 64
+	// characters: peer:UUID: with the UUID of the peer.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=64

@@ -26,10 +26,10 @@ type TokenExchangeProviderSpecApplyConfiguration struct {
 	// Issuer of the tokens, as the peer publishes it.
 	Issuer *PeerIssuerApplyConfiguration `json:"issuer,omitempty"`
 	// Audiences of which a token must have exactly one: one for each capability that is in
-	// effect between the clusters.
+	// effect between the clusters, each of at most 253 characters.
 	Audiences []string `json:"audiences,omitempty"`
-	// Prefix of the names that the holders of the tokens have in this cluster,
-	// peer:UUID: with the UUID of the peer.
+	// Prefix of the names that the holders of the tokens have in this cluster, at most 64
+	// characters: peer:UUID: with the UUID of the peer.
 	UsernamePrefix *string `json:"usernamePrefix,omitempty"`
 }
 
