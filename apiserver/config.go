@@ -71,6 +71,32 @@ type HostConfig struct {
 	// ServiceName is the name of the Service that the APIServices lead to. Required
 	// unless a serving certificate is given.
 	ServiceName string
+	// AccessNamespace holds the Secrets with which workloads dial the peers themselves.
+	// Nothing else is in it.
+	AccessNamespace string
+	// Impersonation is how this server does what workloads of peers ask for in their name;
+	// empty is ImpersonationAuto.
+	Impersonation Impersonation
+}
+
+// Impersonation is how a server may do in the host cluster what others ask for in their
+// name (H2).
+type Impersonation string
+
+const (
+	// ImpersonationAuto goes by the version of the host cluster.
+	ImpersonationAuto Impersonation = "auto"
+	// ImpersonationConstrained is limited to named users and to what they are granted. It
+	// takes Kubernetes v1.36, or a feature gate before.
+	ImpersonationConstrained Impersonation = "constrained"
+	// ImpersonationLegacy is limited to named users.
+	ImpersonationLegacy Impersonation = "legacy"
+)
+
+// constrained tells whether impersonation is to be constrained in a host cluster that can
+// do that, or not.
+func (i Impersonation) constrained(can bool) bool {
+	return i == ImpersonationConstrained || (i != ImpersonationLegacy && can)
 }
 
 // CompletedConfig is a Config that New accepts.

@@ -200,6 +200,9 @@ func (m *hostMode) issuer(ctx context.Context) (*protocol.Issuer, error) {
 func (m *hostMode) cluster() *controllers.Host {
 	return &controllers.Host{
 		Client: m.host.Client, Bulk: m.host.Bulk, Dynamic: m.host.Dynamic, Discovery: m.host.Discovery, Namespace: m.host.Namespace,
+		Self:                     m.host.Self(),
+		ConstrainedImpersonation: m.config.Host.Impersonation.constrained(m.host.ConstrainsImpersonation()),
+		Secrets:                  m.host.Client.CoreV1().Secrets(m.config.Host.AccessNamespace),
 	}
 }
 

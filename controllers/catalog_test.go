@@ -28,6 +28,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/api/meta"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
@@ -107,6 +108,7 @@ func TestCatalogBehindAHost(t *testing.T) {
 	config.Host = &Host{
 		Client: client, Bulk: client, Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()),
 		Discovery: discovery.ToDiscoveryInterfaceWithContext(client.Discovery()), Namespace: "entente-system",
+		Self: rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "entente-system", Name: "entente-apiserver"}, Secrets: client.CoreV1().Secrets("entente-access"),
 	}
 	hosted, err := NewCatalog(config)
 	require.NoError(t, err)

@@ -19,11 +19,13 @@ package controllers
 import (
 	"errors"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"entente.dev/entente/controllers/discovery"
 	"entente.dev/entente/controllers/grant"
@@ -42,6 +44,13 @@ type Host struct {
 	Discovery clientdiscovery.DiscoveryInterfaceWithContext
 	// Namespace is the server's own one.
 	Namespace string
+	// Self is who the server is, as a binding names it.
+	Self rbacv1.Subject
+	// ConstrainedImpersonation says that what the server may do as somebody else can be
+	// limited (H2).
+	ConstrainedImpersonation bool
+	// Secrets are those by which workloads dial the peers. Nothing else is among them.
+	Secrets corev1client.SecretInterface
 }
 
 // hostView is what the controllers know of the host cluster.
@@ -55,7 +64,7 @@ type hostView struct {
 
 func newHostView(config Config) (*hostView, error) {
 	host := config.Host
-	if host.Client == nil || host.Bulk == nil || host.Dynamic == nil || host.Discovery == nil || host.Namespace == "" || config.ProjectLabel == "" {
+	if host.Client == nil || host.Bulk == nil || host.Dynamic == nil || host.Discovery == nil || host.Namespace == "" || host.Self.Name == "" || host.Secrets == nil || config.ProjectLabel == "" {
 		return nil, errors.New("what is known of the host cluster is not complete")
 	}
 	view := &hostView{

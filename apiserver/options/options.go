@@ -18,6 +18,7 @@ limitations under the License.
 package options
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -45,6 +46,9 @@ const (
 	DefaultSecurePort = 8443
 	// DefaultServiceName is the Service in the host cluster that leads to the server.
 	DefaultServiceName = "entente-apiserver"
+	// DefaultAccessNamespace is the namespace in the host cluster for certificates by which
+	// workloads dial peers.
+	DefaultAccessNamespace = "entente-access"
 )
 
 // Options are the flags of entente-apiserver.
@@ -73,7 +77,7 @@ func New() (*Options, error) {
 		return nil, fmt.Errorf("could not set the version: %w", err)
 	}
 	o := &Options{
-		Host:              apiserver.HostConfig{ServiceName: DefaultServiceName},
+		Host:              apiserver.HostConfig{ServiceName: DefaultServiceName, AccessNamespace: DefaultAccessNamespace, Impersonation: apiserver.ImpersonationAuto},
 		QuotaBackendBytes: etcd.DefaultQuotaBackendBytes,
 		Peering:           newPeering(),
 		ServerRun:         genericoptions.NewServerRunOptionsForComponent("entente", registry),
@@ -106,6 +110,10 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"Namespace in the host cluster that holds the server's Service and Secrets. Default: that of the pod, or "+host.DefaultNamespace+" outside of one.")
 	entente.StringVar(&o.Host.ServiceName, "service-name", o.Host.ServiceName,
 		"Name of the Service in the host cluster that the APIServices lead to. The serving certificate is made for it, unless --tls-cert-file gives one.")
+	entente.StringVar(&o.Host.AccessNamespace, "access-namespace", o.Host.AccessNamespace,
+		"Namespace in the host cluster that holds a Secret PEER-access for each peer, with the certificate by which workloads dial it. Nothing else is to be in it.")
+	entente.StringVar((*string)(&o.Host.Impersonation), "impersonation", string(o.Host.Impersonation),
+		"How the server does in the host cluster what workloads of peers ask for: constrained, limited to these users and to what they are granted, which takes a host of Kubernetes v1.36 or later; legacy, limited to these users; or auto, by the version of the host.")
 	entente.StringVar(&o.DataDir, "data-dir", o.DataDir,
 		"Folder for the embedded store and, in standalone mode, for keys, kubeconfigs and RBAC manifests. It is made if it is not there, and belongs to one process at a time. Not needed behind a host cluster with --etcd-servers.")
 	entente.Int64Var(&o.QuotaBackendBytes, "etcd-quota-backend-bytes", o.QuotaBackendBytes,
@@ -191,6 +199,17 @@ func (o *Options) validateHost(embedded bool) (errs []error) {
 	}
 	for _, fault := range validation.IsDNS1123Label(o.Host.ServiceName) {
 		errs = append(errs, fmt.Errorf("--service-name: %s", fault))
+	}
+	for _, fault := range validation.IsDNS1123Label(o.Host.AccessNamespace) {
+		errs = append(errs, fmt.Errorf("--access-namespace: %s", fault))
+	}
+	if o.Host.AccessNamespace == cmp.Or(o.Host.Namespace, host.DefaultNamespace) {
+		errs = append(errs, errors.New("--access-namespace: it is that of the server itself, whose Secrets are for nobody else"))
+	}
+	switch o.Host.Impersonation {
+	case apiserver.ImpersonationAuto, apiserver.ImpersonationConstrained, apiserver.ImpersonationLegacy:
+	default:
+		errs = append(errs, errors.New("--impersonation: it is not one of auto, constrained and legacy"))
 	}
 	return errs
 }

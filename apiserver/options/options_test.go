@@ -38,6 +38,12 @@ func TestValidate(t *testing.T) {
 		{"behind a host without a store", func(*Options) {}, []string{"--data-dir is needed, or --etcd-servers"}},
 		{"no namespace", func(o *Options) { o.DataDir, o.Host.Namespace = "/data", "Not_A_Namespace" }, []string{"--namespace: "}},
 		{"no service", func(o *Options) { o.DataDir, o.Host.ServiceName = "/data", "" }, []string{"--service-name: "}},
+		{"no namespace for access", func(o *Options) { o.DataDir, o.Host.AccessNamespace = "/data", "" }, []string{"--access-namespace: "}},
+		{"access where the server is", func(o *Options) {
+			o.DataDir, o.Host.Namespace, o.Host.AccessNamespace = "/data", "mine", "mine"
+		}, []string{"--access-namespace: it is that of the server"}},
+		{"access where the server is by default", func(o *Options) { o.DataDir, o.Host.AccessNamespace = "/data", "entente-system" }, []string{"--access-namespace: it is that of the server"}},
+		{"some impersonation", func(o *Options) { o.DataDir, o.Host.Impersonation = "/data", "some" }, []string{"--impersonation: it is not one of auto, constrained and legacy"}},
 		{"every fault at once", func(o *Options) { o.Host.Namespace, o.Host.ServiceName = "a.b", "-" }, []string{"--data-dir", "--namespace: ", "--service-name: "}},
 	}
 	for _, test := range tests {
