@@ -25,7 +25,6 @@ import (
 	"sync"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
@@ -39,7 +38,6 @@ import (
 
 	"entente.dev/entente/apis/generated/clientset/versioned"
 	"entente.dev/entente/apis/generated/informers/externalversions"
-	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/apiserver/etcd"
 	"entente.dev/entente/controllers"
 	"entente.dev/entente/peering/client"
@@ -154,7 +152,7 @@ func (p *peers) begin(ctx context.Context, clients versioned.Interface, lead fun
 	}
 	factory.StartWithContext(ctx)
 	defer factory.Shutdown()
-	if !cache.WaitFor(ctx, "peering", p.specs.synced()) {
+	if !cache.WaitFor(ctx, "peering", p.specs.synced()...) {
 		return
 	}
 	select {
@@ -239,59 +237,3 @@ func (p *peers) controllers(clients versioned.Interface) (*controllers.Catalog, 
 
 // record says where Events are recorded.
 func (p *peers) record(recorder events.EventRecorder) { p.journal.recorder = recorder }
-
-// specs finds what ClusterPeers say now, from an informer that every replica has: no
-// access outlives a deletion timestamp because the leader is away (S3).
-type specs struct {
-	lock     sync.RWMutex
-	informer cache.SharedIndexInformer
-}
-
-const byUID = "uid"
-
-func (s *specs) follow(factory externalversions.SharedInformerFactory) error {
-	informer := factory.Peering().V1alpha1().ClusterPeers().Informer()
-	err := informer.AddIndexers(cache.Indexers{byUID: func(object any) ([]string, error) {
-		peer, ok := object.(*peeringv1alpha1.ClusterPeer)
-		if !ok {
-			return nil, nil
-		}
-		return []string{string(peer.UID)}, nil
-	}})
-	if err != nil {
-		return fmt.Errorf("could not follow ClusterPeers: %w", err)
-	}
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	s.informer = informer
-	return nil
-}
-
-func (s *specs) synced() cache.DoneChecker {
-	s.lock.RLock()
-	defer s.lock.RUnlock()
-	return s.informer.HasSyncedChecker()
-}
-
-// of implements record.Specs.
-func (s *specs) of(uid string) (record.Spec, bool) {
-	s.lock.RLock()
-	informer := s.informer
-	s.lock.RUnlock()
-	if informer == nil {
-		return record.Spec{}, false
-	}
-	found, err := informer.GetIndexer().ByIndex(byUID, uid)
-	if err != nil || len(found) != 1 {
-		return record.Spec{}, false
-	}
-	peer, ok := found[0].(*peeringv1alpha1.ClusterPeer)
-	if !ok || peer.UID != types.UID(uid) {
-		return record.Spec{}, false
-	}
-	return record.Spec{
-		Deleting:            peer.DeletionTimestamp != nil,
-		ExpectedClusterUUID: peer.Spec.ExpectedClusterUUID(),
-		Capabilities:        peer.Spec.Capabilities,
-	}, true
-}
