@@ -91,7 +91,7 @@ func TestG5Changed(t *testing.T) {
 // put another one in its place.
 func TestG5LostRole(t *testing.T) {
 	f, plan := granted(t)
-	p := wantedBy(plan)[1]
+	p := wantedBy(plan, self)[1]
 	f.host.loses(p.role)
 	f.show()
 	f.host.did()
@@ -107,7 +107,7 @@ func TestG5LostRole(t *testing.T) {
 // G5: a ClusterRole that was made to aggregate others is one that was changed.
 func TestG5Aggregated(t *testing.T) {
 	f, plan := granted(t)
-	p := wantedBy(plan)[0]
+	p := wantedBy(plan, self)[0]
 	f.host.changes(p.role, func(live object) {
 		live.(*rbacv1.ClusterRole).AggregationRule = &rbacv1.AggregationRule{}
 	})

@@ -71,13 +71,14 @@ func conclude(grants []*record.Grant, foreign sets.Set[ref], p *progress) metav1
 	return condition
 }
 
-// appliedMessage counts what there is.
+// appliedMessage counts what the peer is given. What lets Entente act as others is not part
+// of that.
 func appliedMessage(grants []*record.Grant) string {
 	objects, capabilities, namespaces := 0, 0, sets.New[string]()
 	for _, grant := range grants {
 		before := objects
 		for _, object := range grant.Objects {
-			if object.UID != "" {
+			if object.UID != "" && !object.IsImpersonation() {
 				objects++
 			}
 		}

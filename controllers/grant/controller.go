@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	rbacinformers "k8s.io/client-go/informers/rbac/v1"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
@@ -64,7 +65,8 @@ const (
 	most = 2 * batch
 )
 
-// Config is what the controller needs from outside. All of it is required.
+// Config is what the controller needs from outside. All of it is required, but for what
+// says otherwise.
 type Config struct {
 	// Client writes statuses.
 	Client versioned.Interface
@@ -79,6 +81,12 @@ type Config struct {
 	// Objects are the objects of the host cluster that Selector selects. Their informers
 	// are started by their owner, after New.
 	Objects rbacinformers.Interface
+	// Self is Entente in the host cluster, as a binding names it. It is who may act there as
+	// those to whom something is granted (H2).
+	Self rbacv1.Subject
+	// Constrained says that the host cluster can constrain what is done as somebody else. It
+	// may be false.
+	Constrained bool
 	// Recorder records Events of ClusterPeers.
 	Recorder events.EventRecorder
 	// Clock tells the time and times retries.
@@ -92,6 +100,7 @@ type Controller struct {
 	plans    access.Plans
 	ledger   record.Ledger
 	host     rbacclient.RbacV1Interface
+	as       impersonator
 	view     *view
 	recorder events.EventRecorder
 	clock    clock.WithTicker
@@ -106,7 +115,7 @@ type Controller struct {
 // the informers of Objects have been stopped.
 func New(config Config) (*Controller, error) {
 	if config.Client == nil || config.Informer == nil || config.Plans == nil || config.Ledger == nil ||
-		config.Host == nil || config.Objects == nil || config.Recorder == nil || config.Clock == nil {
+		config.Host == nil || config.Objects == nil || config.Self.Kind == "" || config.Self.Name == "" || config.Recorder == nil || config.Clock == nil {
 		return nil, fmt.Errorf("could not make controller %s: its config is not complete", Name)
 	}
 	seen, err := newView(config.Objects, config.Clock)
@@ -119,6 +128,7 @@ func New(config Config) (*Controller, error) {
 		plans:    config.Plans,
 		ledger:   config.Ledger,
 		host:     config.Host,
+		as:       impersonator{self: config.Self, constrained: config.Constrained},
 		view:     seen,
 		recorder: config.Recorder,
 		clock:    config.Clock,
@@ -227,7 +237,7 @@ func (c *Controller) syncPeer(ctx context.Context, peer *peeringv1alpha1.Cluster
 	}
 	o := owner{peer.Name, string(peer.UID)}
 	before := c.foreignTo(o)
-	p := c.bring(ctx, o, wantedBy(plan), true)
+	p := c.bring(ctx, o, wantedBy(plan, c.as), true)
 	foreign := c.foreignTo(o)
 	c.announce(peer, foreign.Difference(before))
 	if p.made > 0 || p.skipped || len(foreign) > 0 {

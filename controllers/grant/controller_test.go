@@ -39,7 +39,7 @@ func TestNewNeedsAll(t *testing.T) {
 	f := newFixture(t)
 	whole := Config{
 		Client: f.api, Informer: f.peers.Peering().V1alpha1().ClusterPeers(), Plans: f.plans, Ledger: f.book,
-		Host: f.host.RbacV1(), Objects: f.objects.Rbac().V1(), Recorder: f.recorder, Clock: f.clock,
+		Host: f.host.RbacV1(), Objects: f.objects.Rbac().V1(), Self: self.self, Recorder: f.recorder, Clock: f.clock,
 	}
 	_, err := New(whole)
 	require.Error(t, err, "the informers are in use by the one of the fixture")
@@ -50,6 +50,7 @@ func TestNewNeedsAll(t *testing.T) {
 		"ledger":   func(c *Config) { c.Ledger = nil },
 		"host":     func(c *Config) { c.Host = nil },
 		"objects":  func(c *Config) { c.Objects = nil },
+		"self":     func(c *Config) { c.Self = rbacv1.Subject{} },
 		"recorder": func(c *Config) { c.Recorder = nil },
 		"clock":    func(c *Config) { c.Clock = nil },
 	} {
@@ -88,7 +89,7 @@ func TestG5GrantsComeAndGo(t *testing.T) {
 	assert.Equal(t, []string{"a", "b"}, grants[0].Namespaces())
 	assert.True(t, isComplete(grants[0]))
 	for _, object := range grants[0].Objects {
-		live := f.host.all()[refOf(object)]
+		live := f.host.every()[refOf(object)]
 		require.NotNil(t, live)
 		assert.Equal(t, object.UID, string(live.GetUID()))
 	}
@@ -111,7 +112,7 @@ func TestG5GrantsComeAndGo(t *testing.T) {
 
 	f.plans.set(planned(nil, "b"))
 	f.settles("west")
-	assert.Empty(t, f.host.all())
+	assert.Empty(t, f.host.every())
 	assert.Empty(t, f.book.AllGrants())
 	assert.Equal(t, "True Applied: Nothing is granted.", f.condition("west"))
 	assert.Empty(t, f.events())
@@ -144,7 +145,7 @@ func TestG5EverythingGoes(t *testing.T) {
 			end(f)
 			_, err := f.once("west")
 			require.NoError(t, err)
-			assert.Empty(t, f.host.all())
+			assert.Empty(t, f.host.every())
 			assert.Empty(t, f.book.AllGrants())
 			f.idles("west")
 		})
@@ -251,14 +252,14 @@ func TestG5Order(t *testing.T) {
 		order = append(order, words[0]+" "+words[1])
 	}
 	created := slices.IndexFunc(order, func(s string) bool { return strings.HasPrefix(s, "create") })
-	require.Equal(t, 6, created, order)
-	for _, s := range order[:3] {
+	require.Equal(t, 8, created, order)
+	for _, s := range order[:4] {
 		assert.Contains(t, s, "Binding")
 	}
-	for _, s := range order[3:6] {
+	for _, s := range order[4:8] {
 		assert.NotContains(t, s, "Binding")
 	}
-	assert.Len(t, order, 10)
+	assert.Len(t, order, 14)
 	assert.Equal(t, []string{"a d8-logs:reader list configmaps", "b d8-logs:reader list configmaps"}, f.grants())
 	f.idles("west")
 }
@@ -290,13 +291,13 @@ func TestG5ManyNamespaces(t *testing.T) {
 	f.plans.set(withoutCluster())
 	f.book.wrote()
 	f.settles("west")
-	assert.Empty(t, f.host.all())
+	assert.Empty(t, f.host.every())
 
 	grant := &record.Grant{PeerUID: westUID, PeerName: strings.Repeat("p", 63), Capability: strings.Repeat("c", 63)}
 	for i := range 2000 {
 		namespace := fmt.Sprintf("%s%04d", strings.Repeat("n", 59), i)
 		for _, kind := range []string{record.KindRole, record.KindRoleBinding} {
-			grant.Objects = append(grant.Objects, record.GrantedObject{Kind: kind, Namespace: namespace, Name: namePrefix + strings.Repeat("f", 64), UID: westUID})
+			grant.Objects = append(grant.Objects, record.GrantedObject{Kind: kind, Namespace: namespace, Name: record.GrantPrefix + strings.Repeat("f", 64), UID: westUID})
 		}
 	}
 	data, err := record.Encode(grant)

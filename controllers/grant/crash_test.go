@@ -106,6 +106,7 @@ func TestG5CrashAtEveryStep(t *testing.T) {
 					f.settles("west")
 					assert.ElementsMatch(t, test.after, f.grants(), "step %d", at)
 					assert.Len(t, f.host.all(), 2*len(test.after), "step %d", at)
+					assert.Len(t, f.host.every(), 2*len(test.after)+2*min(1, len(test.after)), "step %d: H2", at)
 					assert.Empty(t, f.events())
 				}
 			})

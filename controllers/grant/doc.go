@@ -26,6 +26,12 @@ limitations under the License.
 // worth nothing on another object. Whatever else stands under the name of one of ours is
 // foreign: it is not touched, and what of ours would refer to it goes.
 //
+// Beside that there is, for each capability, one more pair of which the subject is Entente:
+// it lets Entente act as those to whom the capability is granted, and as their group (H2). It
+// gives them nothing. Where the host cluster can tell, it also says what may be done as them,
+// which is what they are granted and discovery. It is made last and is the first to go: a
+// workload is let in by both or not at all.
+//
 // The name of an object is a hash of all that it grants, to whom and where. So objects are
 // made and deleted, and never changed: one that somebody else changed is deleted, by its
 // UID, and made again. What is to go goes before anything is made, bindings before roles;
@@ -38,7 +44,7 @@ limitations under the License.
 // from going. What is not as it is to be goes at once and is made again ever more seldom,
 // and nothing waits for that but what is of the same capability in the same place.
 //
-// wanted.go, name.go and object.go say what is to be, view.go what is there, decide.go
-// what is to be done about the difference; remove.go and make.go do it, pace.go says
-// how often it is tried, and condition.go how it went.
+// wanted.go, impersonation.go, name.go and object.go say what is to be, view.go what is
+// there, decide.go what is to be done about the difference; remove.go and make.go do it,
+// pace.go says how often it is tried, and condition.go how it went.
 package grant

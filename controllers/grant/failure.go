@@ -141,7 +141,17 @@ type progress struct {
 // place is where objects of a capability are: in a namespace or, if that is empty, in the
 // whole cluster. What is still there that is to go keeps others of that place from being
 // made, and of no other: who holds an object in one namespace has no say in the next.
-type place struct{ capability, namespace string }
+//
+// What lets Entente act as others is a place of its own.
+type place struct {
+	capability, namespace string
+	impersonation         bool
+}
+
+// placeOf returns where an object of a capability is.
+func placeOf(capability string, r ref) place {
+	return place{capability, r.namespace, r.isImpersonation()}
+}
 
 func newProgress(stop context.CancelFunc) *progress {
 	return &progress{stop: stop, failed: map[place]bool{}, held: sets.New[ref](), foreign: map[ref]bool{}}

@@ -49,6 +49,9 @@ const (
 	westUID = "11111111-0000-4000-8000-000000000001" // that of ClusterPeer west
 )
 
+// self is how Entente acts as others.
+var self = impersonator{self: rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "entente-system", Name: "entente-apiserver"}, constrained: true}
+
 var noon = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
 // plans is access.Plans of which tests say what it says.
@@ -102,6 +105,8 @@ type fixture struct {
 	plans    *plans
 	clock    *clocktesting.FakeClock
 	recorder *events.FakeRecorder
+	// impersonates is how Entente acts as others, from the next restart on.
+	impersonates impersonator
 
 	peers   externalversions.SharedInformerFactory
 	objects kubeinformers.SharedInformerFactory
@@ -115,6 +120,7 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{
 		t: t, host: newCluster(t), api: fake.NewSimpleClientset(), book: &ledger{Memory: recordtest.New()},
 		plans: &plans{byName: map[string]*access.Plan{}}, clock: clocktesting.NewFakeClock(noon), recorder: events.NewFakeRecorder(100),
+		impersonates: self,
 	}
 	f.api.PrependReactor("patch", "clusterpeers", f.apply)
 	f.host.making = f.checkMaking
@@ -137,7 +143,7 @@ func (f *fixture) checkMaking(r ref, wanted runtime.Object) {
 	default:
 		return
 	}
-	live := f.host.all()[role]
+	live := f.host.every()[role]
 	if assert.NotNil(f.t, live, "%s is made before its role", r) {
 		assert.True(f.t, isProven(live, role, live.GetAnnotations()[AnnotationPeerUID], f.book.GrantKey()), "%s is made to a role that is not ours", r)
 	}
@@ -152,7 +158,7 @@ func (f *fixture) restart() {
 	}))
 	controller, err := New(Config{
 		Client: f.api, Informer: f.peers.Peering().V1alpha1().ClusterPeers(), Plans: f.plans, Ledger: f.book,
-		Host: f.host.RbacV1(), Objects: f.objects.Rbac().V1(), Recorder: f.recorder, Clock: f.clock,
+		Host: f.host.RbacV1(), Objects: f.objects.Rbac().V1(), Self: f.impersonates.self, Constrained: f.impersonates.constrained, Recorder: f.recorder, Clock: f.clock,
 	})
 	require.NoError(f.t, err)
 	f.Controller = controller
@@ -163,7 +169,7 @@ func (f *fixture) restart() {
 func (f *fixture) show() {
 	f.t.Helper()
 	shown := map[string][]any{}
-	for r, live := range f.host.all() {
+	for r, live := range f.host.every() {
 		if live.GetLabels()[LabelManagedBy] == ManagedBy {
 			shown[r.kind] = append(shown[r.kind], live)
 		}
@@ -347,12 +353,17 @@ func (f *fixture) grants() []string {
 	return lines
 }
 
-// one returns the only pair of a plan.
+// one returns the only pair of a plan that gives the peer something.
 func one(t *testing.T, plan *access.Plan) pair {
 	t.Helper()
-	pairs := wantedBy(plan)
+	pairs := given(wantedBy(plan, self))
 	require.Len(t, pairs, 1)
 	return pairs[0]
+}
+
+// given returns those of the pairs that give the peer something.
+func given(pairs []pair) []pair {
+	return slices.DeleteFunc(pairs, func(p pair) bool { return p.role.isImpersonation() })
 }
 
 // isComplete tells whether every object that was to be made has been.

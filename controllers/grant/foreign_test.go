@@ -43,7 +43,7 @@ func replacement(live object, rules ...rbacv1.PolicyRule) *rbacv1.Role {
 // of the pair goes; the condition and one Event say so; when it is gone ours is made.
 func TestG5Foreign(t *testing.T) {
 	plan := planned([]access.Capability{capability("logs", "get")}, "a", "b")
-	pairs := wantedBy(plan)
+	pairs := wantedBy(plan, self)
 	a := pairs[0]
 	everything := rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}
 	bare := func(r ref) object {
@@ -163,7 +163,7 @@ func TestG5ForeignUnreadable(t *testing.T) {
 	plan := planned([]access.Capability{capability("logs", "get"), capability("backup", "get")}, "a")
 	f := newFixture(t)
 	f.holds("west", westUID)
-	p := wantedBy(plan)[0]
+	p := wantedBy(plan, self)[0]
 	f.host.puts(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: p.role.name}})
 	f.plans.set(plan)
 	_, err := f.once("west")
@@ -186,7 +186,7 @@ func TestG5ManyForeign(t *testing.T) {
 	plan := planned([]access.Capability{capability("logs", "get")}, "a", "b", "c", "d", "e")
 	f := newFixture(t)
 	f.holds("west", westUID)
-	for _, p := range wantedBy(plan) {
+	for _, p := range wantedBy(plan, self) {
 		f.host.puts(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: p.role.namespace, Name: p.role.name}})
 	}
 	f.plans.set(plan)
@@ -216,11 +216,11 @@ func TestG5IntentOfAnother(t *testing.T) {
 	_, err := f.once("west")
 	require.Error(t, err)
 	f.host.before = nil
-	require.Len(t, f.book.Grants(westUID)[0].Objects, 2)
+	require.Len(t, f.book.Grants(westUID)[0].Objects, 4)
 	f.host.puts(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: p.role.name}})
 	f.show()
 	f.plans.set(withoutCluster())
 	f.settles("west")
-	assert.Len(t, f.host.all(), 1)
+	assert.Len(t, f.host.every(), 1)
 	assert.Empty(t, f.book.AllGrants())
 }

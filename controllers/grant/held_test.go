@@ -41,7 +41,7 @@ func hide(live object) { live.SetLabels(nil) }
 func TestG5Held(t *testing.T) {
 	for _, hidden := range []bool{false, true} {
 		f, plan := granted(t)
-		p := wantedBy(plan)[1]
+		p := wantedBy(plan, self)[1]
 		f.host.changes(p.binding, hold)
 		if hidden {
 			f.host.changes(p.binding, hide)
@@ -62,7 +62,7 @@ func TestG5Held(t *testing.T) {
 		f.host.changes(p.binding, release)
 		f.show()
 		f.settles("west")
-		assert.Empty(t, f.host.all())
+		assert.Empty(t, f.host.every())
 		assert.Equal(t, "True Applied: Nothing is granted.", f.condition("west"))
 		assert.Empty(t, f.events())
 	}
@@ -72,7 +72,7 @@ func TestG5Held(t *testing.T) {
 // then is as little gone.
 func TestG5HeldAfterTheDecision(t *testing.T) {
 	f, plan := granted(t)
-	p := wantedBy(plan)[1]
+	p := wantedBy(plan, self)[1]
 	came := false
 	f.host.before = func(verb string, r ref) error {
 		if verb == "delete" && r == p.binding && !came {
@@ -92,7 +92,7 @@ func TestG5HeldAfterTheDecision(t *testing.T) {
 	}
 	f.host.changes(p.binding, release)
 	f.settles("west")
-	assert.Empty(t, f.host.all())
+	assert.Empty(t, f.host.every())
 }
 
 // G5: what is deleted in the foreground, or for others to be orphaned, waits for the garbage
@@ -100,7 +100,7 @@ func TestG5HeldAfterTheDecision(t *testing.T) {
 func TestG5HeldByDependants(t *testing.T) {
 	f, plan := granted(t)
 	for i, finalizer := range []string{metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents} {
-		f.host.changes(wantedBy(plan)[i].binding, func(live object) { live.SetFinalizers([]string{finalizer}) })
+		f.host.changes(wantedBy(plan, self)[i].binding, func(live object) { live.SetFinalizers([]string{finalizer}) })
 	}
 	f.show()
 	f.settles("west")
@@ -114,7 +114,7 @@ func TestG5HeldByDependants(t *testing.T) {
 // G5: whoever changes an object all the time does not keep it.
 func TestG5ChangedAllTheTime(t *testing.T) {
 	f, plan := granted(t)
-	p := wantedBy(plan)[1]
+	p := wantedBy(plan, self)[1]
 	times := 0
 	f.host.before = func(verb string, r ref) error {
 		if verb == "delete" && r == p.binding {
@@ -125,14 +125,14 @@ func TestG5ChangedAllTheTime(t *testing.T) {
 	}
 	f.plans.set(withoutCluster())
 	f.settles("west")
-	assert.Empty(t, f.host.all())
+	assert.Empty(t, f.host.every())
 	assert.Equal(t, looks, times)
 }
 
 // G5: who holds an object in one namespace has no say in the others.
 func TestG5HeldInOneNamespace(t *testing.T) {
 	f, plan := granted(t)
-	for _, p := range wantedBy(plan)[1:] {
+	for _, p := range wantedBy(plan, self)[1:] {
 		if p.role.namespace == "b" {
 			f.host.changes(p.role, hold)
 			f.host.changes(p.binding, hold)
@@ -156,7 +156,7 @@ func TestG5HeldInOneNamespace(t *testing.T) {
 // G5: a ClusterPeer that is being deleted says what it waits for, and one Event does.
 func TestG5HeldWhileDeleted(t *testing.T) {
 	f, plan := granted(t)
-	p := wantedBy(plan)[1]
+	p := wantedBy(plan, self)[1]
 	f.host.changes(p.binding, hold)
 	f.deletes("west")
 	f.plans.unknown()
@@ -187,7 +187,7 @@ func TestG5ManyHeld(t *testing.T) {
 	plan := planned([]access.Capability{capability("logs", "get")}, "a", "b", "c", "d", "e")
 	f.plans.set(plan)
 	f.settles("west")
-	for _, p := range wantedBy(plan) {
+	for _, p := range given(wantedBy(plan, self)) {
 		f.host.changes(p.binding, hold)
 	}
 	f.show()

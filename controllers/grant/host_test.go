@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,8 +166,15 @@ func (c *cluster) delete(r ref, options metav1.DeleteOptions) error {
 	return c.Tracker().Delete(resource, r.namespace, r.name)
 }
 
-// all returns every object there is.
+// all returns every object there is but those that let Entente act as others.
 func (c *cluster) all() map[ref]object {
+	found := c.every()
+	maps.DeleteFunc(found, func(r ref, _ object) bool { return r.isImpersonation() })
+	return found
+}
+
+// every returns every object there is.
+func (c *cluster) every() map[ref]object {
 	c.t.Helper()
 	found := map[ref]object{}
 	for _, kind := range []string{record.KindRole, record.KindRoleBinding, record.KindClusterRole, record.KindClusterRoleBinding} {
@@ -209,7 +217,7 @@ func (c *cluster) changes(r ref, change func(live object)) {
 // alter is changes for who is called with a request.
 func (c *cluster) alter(r ref, change func(live object)) {
 	c.t.Helper()
-	live := c.all()[r]
+	live := c.every()[r]
 	require.NotNil(c.t, live, r)
 	change(live)
 	c.uids++

@@ -43,7 +43,7 @@ func TestG5KeyLost(t *testing.T) {
 	assert.Len(t, f.events(), 1)
 
 	// People delete them, by their label.
-	for r := range f.host.all() {
+	for r := range f.host.every() {
 		f.host.loses(r)
 	}
 	f.show()

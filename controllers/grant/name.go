@@ -27,19 +27,15 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-const (
-	// namePrefix is what the names of all our objects begin with.
-	namePrefix = "entente-"
-	// nameDomain keeps these hashes apart from all others.
-	nameDomain = "entente.dev/grant/v1"
-)
+// nameDomain keeps these hashes apart from all others.
+const nameDomain = "entente.dev/grant/v1"
 
 // nameOf returns the name of an object: a hash of its kind and place, of the peer, and of
 // all that is granted. Another name is another grant.
 func nameOf(c *content, kind, namespace string) string {
 	data := appendStrings(nil, nameDomain, kind, c.owner.uid, c.clusterUUID, c.capability, namespace)
 	hash := sha256.Sum256(append(data, c.encoded...))
-	return namePrefix + hex.EncodeToString(hash[:])
+	return c.prefix + hex.EncodeToString(hash[:])
 }
 
 // canonical returns rules that grant the same whatever the order in which they and what is

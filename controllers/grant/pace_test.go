@@ -82,7 +82,7 @@ func TestG5DeletedInALoop(t *testing.T) {
 	one := []access.Capability{capability("logs", "get")}
 	f.plans.set(planned(one, "a", "b"))
 	f.settles("west")
-	p := wantedBy(planned(one, "a"))[0]
+	p := wantedBy(planned(one, "a"), self)[0]
 	f.host.did()
 	for range 600 { // seconds
 		if f.host.all()[p.role] != nil {

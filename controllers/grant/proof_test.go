@@ -54,18 +54,18 @@ func TestG5Proof(t *testing.T) {
 	t.Run("what is to be is taken over as it is", func(t *testing.T) {
 		for _, change := range []func(*record.Grant){empty, intended} {
 			f, _ := granted(t)
-			before := f.host.all()
+			before := f.host.every()
 			restored(f, change)
 			f.settles("west")
-			assert.Equal(t, before, f.host.all())
+			assert.Equal(t, before, f.host.every())
 			assert.True(t, isComplete(f.book.Grants(westUID)[0]))
-			assert.Len(t, f.book.Grants(westUID)[0].Objects, 6)
+			assert.Len(t, f.book.Grants(westUID)[0].Objects, 8)
 		}
 	})
 	t.Run("what was changed is not", func(t *testing.T) {
 		for _, change := range []func(*record.Grant){empty, intended} {
 			f, plan := granted(t)
-			p := wantedBy(plan)[1]
+			p := wantedBy(plan, self)[1]
 			f.host.changes(p.role, func(live object) { live.(*rbacv1.Role).Rules[0].Verbs = []string{"*"} })
 			restored(f, change)
 			f.settles("west")
@@ -79,7 +79,7 @@ func TestG5Proof(t *testing.T) {
 			f.plans.set(withoutCluster())
 			restored(f, change)
 			f.settles("west")
-			assert.Empty(t, f.host.all())
+			assert.Empty(t, f.host.every())
 		}
 	})
 	t.Run("nor is there a ClusterPeer", func(t *testing.T) {
@@ -87,11 +87,11 @@ func TestG5Proof(t *testing.T) {
 		f.forgets("west")
 		restored(f, empty)
 		f.settles("west")
-		assert.Empty(t, f.host.all())
+		assert.Empty(t, f.host.every())
 	})
 	t.Run("under another name", func(t *testing.T) {
 		f, plan := granted(t)
-		p := wantedBy(plan)[1]
+		p := wantedBy(plan, self)[1]
 		f.host.changes(p.role, func(live object) { live.GetLabels()[LabelPeer] = "east" })
 		f.show()
 		_, err := f.once("east")
@@ -137,7 +137,7 @@ func TestG5Proof(t *testing.T) {
 // Two processes that both think they lead do no harm to each other's objects.
 func TestG5TwoLeaders(t *testing.T) {
 	f, plan := granted(t)
-	p := wantedBy(plan)[1]
+	p := wantedBy(plan, self)[1]
 	f.host.changes(p.role, func(live object) { live.(*rbacv1.Role).Rules = nil })
 	f.show()
 	first := true

@@ -37,7 +37,7 @@ import (
 func TestG5ConflictOfAnother(t *testing.T) {
 	f, plan := granted(t)
 	f.plans.set(withoutCluster())
-	contested := wantedBy(plan)[1].role
+	contested := wantedBy(plan, self)[1].role
 	f.host.before = func(verb string, r ref) error {
 		if verb == "delete" && r == contested {
 			return apierrors.NewConflict(rbacv1.Resource("roles"), r.name, errors.New("somebody else writes it"))
@@ -49,7 +49,7 @@ func TestG5ConflictOfAnother(t *testing.T) {
 	assert.Len(t, f.book.Grants(westUID)[0].Objects, 1, "what is still there is still listed")
 	f.host.before = nil
 	f.settles("west")
-	assert.Empty(t, f.host.all())
+	assert.Empty(t, f.host.every())
 }
 
 // A grant that a later version listed is not taken for nothing.
@@ -64,7 +64,7 @@ func TestG5UnknownKind(t *testing.T) {
 	f.plans.set(withoutCluster())
 	_, err := f.once("west")
 	require.ErrorContains(t, err, "Webhook")
-	assert.Empty(t, f.host.all())
+	assert.Empty(t, f.host.every())
 	assert.Len(t, f.book.AllGrants(), 1)
 	assert.Equal(t, "False ApplyFailed: "+other.message(), f.condition("west"))
 }

@@ -29,11 +29,14 @@ import (
 // parallel is how many requests are made at once for one ClusterPeer.
 const parallel = 16
 
-// remove deletes what is to go, bindings first, and strikes it off the ledger.
+// remove deletes what is to go, bindings first, and strikes it off the ledger. Of those
+// bindings the first are what lets Entente act as others: each ends all that is granted by
+// one capability.
 func (c *Controller) remove(ctx context.Context, s *situation, removals []removal, p *progress) {
 	isRole := func(r removal) bool { return !r.isBinding() }
 	bindings := slices.DeleteFunc(slices.Clone(removals), isRole)
 	roles := slices.DeleteFunc(slices.Clone(removals), removal.isBinding)
+	slices.SortStableFunc(bindings, impersonationFirst)
 	for _, some := range [][]removal{bindings, roles} {
 		outcomes := make([]fate, len(some))
 		workqueue.ParallelizeUntil(ctx, parallel, len(some), func(i int) {
@@ -47,6 +50,17 @@ func (c *Controller) remove(ctx context.Context, s *situation, removals []remova
 			outcomes[i] = fell
 		})
 		c.strike(ctx, s, some, outcomes, p)
+	}
+}
+
+func impersonationFirst(a, b removal) int {
+	switch mine, other := a.isImpersonation(), b.isImpersonation(); {
+	case mine == other:
+		return 0
+	case mine:
+		return -1
+	default:
+		return 1
 	}
 }
 
@@ -134,7 +148,7 @@ func (c *Controller) strike(ctx context.Context, s *situation, removals []remova
 		case r.listed == nil:
 			// An orphan is in nobody's way.
 		case outcomes[i] == stays:
-			p.stays(place{r.listed.capability, r.namespace})
+			p.stays(placeOf(r.listed.capability, r.ref))
 		case outcomes[i] == displaced && r.wanted:
 			change := changed.of(s.owner, r.listed.capability)
 			change.Displace = append(change.Displace, r.listed.GrantedObject)

@@ -93,7 +93,7 @@ func TestG5Run(t *testing.T) {
 	both := []string{"a d8-logs:reader get configmaps", "b d8-logs:reader get configmaps"}
 	eventually("granted", both...)
 
-	p := wantedBy(plan)[0]
+	p := wantedBy(plan, self)[0]
 	f.host.changes(p.role, func(live object) { live.(*rbacv1.Role).Rules[0].Verbs = []string{"*"} })
 	eventually("changed by somebody", both...)
 	f.host.changes(p.binding, func(live object) { live.SetLabels(nil) })

@@ -145,7 +145,7 @@ func TestG5LargePlanWithForeign(t *testing.T) {
 	f := newFixture(t)
 	f.holds("west", westUID)
 	plan := planned([]access.Capability{capability("logs", "get")}, manyNamespaces(300)...)
-	for _, p := range wantedBy(plan)[:20] {
+	for _, p := range wantedBy(plan, self)[:20] {
 		f.host.puts(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: p.role.namespace, Name: p.role.name}})
 	}
 	f.plans.set(plan)

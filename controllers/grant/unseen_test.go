@@ -66,7 +66,7 @@ func (c *cluster) fails(err error, is func(verb string, r ref) bool) {
 func TestG5WatchStalled(t *testing.T) {
 	f, plan := granted(t)
 	var want []string
-	for _, p := range wantedBy(plan) {
+	for _, p := range wantedBy(plan, self) {
 		want = append(want, "get "+p.role.String(), "get "+p.binding.String())
 	}
 	for range 2 {
@@ -94,7 +94,7 @@ func TestG5UnseenChanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, plan := granted(t)
-			p := wantedBy(plan)[1]
+			p := wantedBy(plan, self)[1]
 			f.stalls()
 			change(f, p)
 			require.NoError(t, f.blind("west"))
@@ -112,7 +112,7 @@ func TestG5UnseenChanged(t *testing.T) {
 // G5: what is not shown and may not be read goes.
 func TestG5UnseenUnreadable(t *testing.T) {
 	f, plan := granted(t)
-	p := wantedBy(plan)[1]
+	p := wantedBy(plan, self)[1]
 	f.stalls()
 	f.host.fails(apierrors.NewForbidden(rbacv1.Resource("roles"), "x", errors.New("no")), func(verb string, r ref) bool {
 		return verb == "get" && r == p.role
@@ -126,7 +126,7 @@ func TestG5UnseenUnreadable(t *testing.T) {
 // G5: what is not shown is another one by now: that is foreign, and not touched.
 func TestG5UnseenReplaced(t *testing.T) {
 	f, plan := granted(t)
-	p := wantedBy(plan)[1]
+	p := wantedBy(plan, self)[1]
 	theirs := replacement(f.host.all()[p.role], rule("get", "configmaps"))
 	f.stalls()
 	f.host.puts(theirs)
@@ -144,7 +144,7 @@ func TestG5UnseenReplaced(t *testing.T) {
 // made; but what is not to be goes, and what is seen to be wrong.
 func TestG5UnseenUnanswered(t *testing.T) {
 	f, plan := granted(t)
-	a, b := wantedBy(plan)[1], wantedBy(plan)[2]
+	a, b := wantedBy(plan, self)[1], wantedBy(plan, self)[2]
 	f.host.changes(b.role, func(live object) { live.(*rbacv1.Role).Rules[0].Verbs = []string{"*"} })
 	changed := f.host.all()[b.role]
 	f.stalls()
@@ -194,7 +194,7 @@ func TestG5ForeignHoldsNothingUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, plan := granted(t)
-			a, b := wantedBy(plan)[1], wantedBy(plan)[2]
+			a, b := wantedBy(plan, self)[1], wantedBy(plan, self)[2]
 			if test.first {
 				f.host.puts(foreignAt(a, nil))
 				f.show()
@@ -206,7 +206,7 @@ func TestG5ForeignHoldsNothingUp(t *testing.T) {
 			require.Contains(t, f.host.all(), b.binding)
 			f.plans.set(planned(plan.Effective, "a", "c"))
 			// And one that is to be was changed.
-			cluster := wantedBy(plan)[0]
+			cluster := wantedBy(plan, self)[0]
 			f.host.changes(cluster.binding, func(live object) { live.(*rbacv1.ClusterRoleBinding).Subjects[0].Name = "eve" })
 			f.show()
 			test.fail(f)
@@ -230,7 +230,7 @@ func TestG5ForeignHoldsNothingUp(t *testing.T) {
 // still to go.
 func TestG5UnblockedWaits(t *testing.T) {
 	f, plan := granted(t)
-	p := wantedBy(plan)[1]
+	p := wantedBy(plan, self)[1]
 	binding, ok := f.host.all()[p.binding].(*rbacv1.RoleBinding)
 	require.True(t, ok)
 	f.host.puts(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: p.role.name}})

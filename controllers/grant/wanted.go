@@ -46,6 +46,9 @@ func (r ref) isBinding() bool {
 	return r.kind == record.KindRoleBinding || r.kind == record.KindClusterRoleBinding
 }
 
+// isImpersonation tells whether it is one of those that let Entente act as others.
+func (r ref) isImpersonation() bool { return r.granted("").IsImpersonation() }
+
 // String is how people are told of it.
 func (r ref) String() string {
 	if r.namespace == "" {
@@ -56,6 +59,8 @@ func (r ref) String() string {
 
 // content is what a capability grants, and to whom. All pairs of it share one.
 type content struct {
+	// prefix is what the names of the objects begin with.
+	prefix      string
 	owner       owner
 	clusterUUID string
 	capability  string
@@ -72,7 +77,7 @@ type pair struct {
 }
 
 // place is where the pair is.
-func (p pair) place() place { return place{p.capability, p.role.namespace} }
+func (p pair) place() place { return placeOf(p.capability, p.role) }
 
 // in returns the pair of a namespace; empty: that of the whole cluster.
 func (c *content) in(namespace string) pair {
@@ -87,8 +92,9 @@ func (c *content) in(namespace string) pair {
 	}
 }
 
-// wantedBy returns what a plan grants. The pairs of a capability follow each other.
-func wantedBy(plan *access.Plan) []pair {
+// wantedBy returns what a plan grants. The pairs of a capability follow each other; the last
+// is what lets Entente act as those to whom it is granted, if anything is.
+func wantedBy(plan *access.Plan, as impersonator) []pair {
 	if plan.ClusterUUID == "" {
 		return nil
 	}
@@ -101,6 +107,7 @@ func wantedBy(plan *access.Plan) []pair {
 		subjects := subjectsOf(plan.ClusterUUID, capability.Consumers)
 		granting := func(rules []rbacv1.PolicyRule) *content {
 			c := &content{
+				prefix:      record.GrantPrefix,
 				owner:       owner{plan.Name, plan.UID},
 				clusterUUID: plan.ClusterUUID,
 				capability:  capability.Name,
@@ -110,6 +117,7 @@ func wantedBy(plan *access.Plan) []pair {
 			c.encoded = encode(c.rules, c.subjects)
 			return c
 		}
+		before := len(all)
 		if len(capability.Cluster) > 0 {
 			all = append(all, granting(capability.Cluster).in(""))
 		}
@@ -118,6 +126,11 @@ func wantedBy(plan *access.Plan) []pair {
 			for _, namespace := range namespaces {
 				all = append(all, c.in(namespace))
 			}
+		}
+		if len(all) > before {
+			// All rules, also where they apply nowhere yet: a project that is paired is no
+			// reason to take this away and make it anew.
+			all = append(all, as.of(all[before].content, slices.Concat(capability.Namespaced, capability.Cluster)))
 		}
 	}
 	return all

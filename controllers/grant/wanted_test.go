@@ -46,20 +46,25 @@ func TestG5Wanted(t *testing.T) {
 		wanted []string // capability, kind, namespace
 	}{
 		{"a pair for each namespace", planned([]access.Capability{capability("backup", "get"), capability("logs", "get")}, "a", "b"), []string{
-			"backup Role a", "backup Role b", "logs Role a", "logs Role b",
+			"backup Role a", "backup Role b", "backup as those", "logs Role a", "logs Role b", "logs as those",
 		}},
-		{"one for the whole cluster", planned([]access.Capability{mixed}, "a"), []string{"logs ClusterRole ", "logs Role a"}},
-		{"no project is paired", planned([]access.Capability{mixed}), []string{"logs ClusterRole "}},
+		{"one for the whole cluster", planned([]access.Capability{mixed}, "a"), []string{"logs ClusterRole ", "logs Role a", "logs as those"}},
+		{"no project is paired", planned([]access.Capability{mixed}), []string{"logs ClusterRole ", "logs as those"}},
 		{"no consumers", planned([]access.Capability{nobody}, "a"), nil},
+		{"rules for namespaces, and none is paired", planned([]access.Capability{capability("logs", "get")}), nil},
 		{"no rules", planned([]access.Capability{oneWay}, "a"), nil},
 		{"no peering", &access.Plan{Name: "west", UID: westUID, Effective: []access.Capability{mixed}, Paired: planned(nil, "a").Paired}, nil},
-		{"a namespace twice", planned([]access.Capability{capability("logs", "get")}, "a", "a"), []string{"logs Role a"}},
+		{"a namespace twice", planned([]access.Capability{capability("logs", "get")}, "a", "a"), []string{"logs Role a", "logs as those"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var wanted []string
-			for _, p := range wantedBy(test.plan) {
-				wanted = append(wanted, fmt.Sprintf("%s %s %s", p.capability, p.role.kind, p.role.namespace))
+			for _, p := range wantedBy(test.plan, self) {
+				line := fmt.Sprintf("%s %s %s", p.capability, p.role.kind, p.role.namespace)
+				if p.role.isImpersonation() {
+					line = p.capability + " as those"
+				}
+				wanted = append(wanted, line)
 				assert.Equal(t, p.role.kind+"Binding", p.binding.kind)
 				assert.Equal(t, p.role.namespace, p.binding.namespace)
 				assert.NotEqual(t, p.role.name, p.binding.name)
@@ -75,7 +80,7 @@ func TestG5Objects(t *testing.T) {
 	granted := capability("logs", "get")
 	granted.Consumers = []peeringv1alpha1.Consumer{consumer("z", "reader"), consumer("a", "reader"), consumer("z", "reader")}
 	granted.Cluster = []rbacv1.PolicyRule{rule("list", "nodes")}
-	pairs := wantedBy(planned([]access.Capability{granted}, "ns"))
+	pairs := given(wantedBy(planned([]access.Capability{granted}, "ns"), self))
 	require.Len(t, pairs, 2)
 	user := func(name string) rbacv1.Subject {
 		return rbacv1.Subject{Kind: "User", APIGroup: "rbac.authorization.k8s.io", Name: "peer:" + west + ":system:serviceaccount:" + name}

@@ -103,6 +103,7 @@ func (g *granting) run() (stop func()) {
 	controller, err := grant.New(grant.Config{
 		Client: g.api, Informer: peers.Peering().V1alpha1().ClusterPeers(), Plans: g, Ledger: g.ledger,
 		Host: host.RbacV1(), Objects: objects.Rbac().V1(), Recorder: g.events, Clock: clock.RealClock{},
+		Self: rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: install.Namespace, Name: install.ServiceAccount}, Constrained: true,
 	})
 	require.NoError(g.t, err)
 	ctx, cancel := context.WithCancel(g.t.Context())
