@@ -1,0 +1,235 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package workloadtoken
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
+	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
+
+	"entente.dev/entente/peering/connstring"
+	"entente.dev/entente/peering/protocol"
+)
+
+const (
+	// MaxToken is how long a token may be, in bytes.
+	MaxToken = 16 << 10
+	// remembered is how many tokens are remembered as verified, those used last.
+	remembered = 512
+)
+
+// Workload is who a token is of.
+type Workload struct {
+	// Username is how it is named here: with the prefix of its cluster.
+	Username string
+	// Namespace and Name are those of the ServiceAccount, in its cluster.
+	Namespace, Name string
+	// Expires is when the token ends.
+	Expires time.Time
+}
+
+// Verifier verifies the tokens of one issuer, for one peer. If the peer publishes others,
+// or other keys, it takes another Verifier: what this one remembers goes with it.
+type Verifier struct {
+	issuer  string
+	ours    string
+	prefix  string
+	keys    *keySet
+	clock   clock.PassiveClock
+	compile authenticationcel.Compiler
+
+	lock sync.Mutex
+	// authenticators are those by capability: each has an audience of its own.
+	authenticators map[string]authenticator.Token
+
+	// verified are tokens that were, by their hash.
+	verified *lru.Cache
+}
+
+// verified is a token that was verified for a capability.
+type verified struct {
+	capability string
+	workload   *Workload
+}
+
+// New returns a Verifier for the tokens that a peer's issuer makes for us. The UUIDs are
+// those of the peer and of this cluster. It fails if the issuer's URL is not one of https,
+// as OpenID Connect has it, and if its keys are not a key set. The errors quote nothing.
+func New(issuer protocol.Issuer, peerUUID, ourUUID string, clk clock.PassiveClock) (*Verifier, error) {
+	if !connstring.IsUUID(peerUUID) || !connstring.IsUUID(ourUUID) || clk == nil {
+		return nil, errors.New("could not set up verifying tokens: it takes the UUIDs of both clusters, and a clock")
+	}
+	if location, err := url.Parse(issuer.URL); err != nil || location.Scheme != "https" || location.Host == "" {
+		return nil, errors.New("could not set up verifying tokens: the URL of the issuer is not one of https")
+	}
+	keys, err := newKeySet(issuer.JWKS)
+	if err != nil {
+		return nil, fmt.Errorf("could not set up verifying tokens: %w", err)
+	}
+	v := &Verifier{
+		issuer: issuer.URL, ours: ourUUID, prefix: protocol.UserPrefix(peerUUID), keys: keys, clock: clk,
+		compile:        authenticationcel.NewDefaultCompiler(),
+		authenticators: map[string]authenticator.Token{},
+		verified:       lru.New(remembered),
+	}
+	// What is wrong with the issuer is wrong for any capability.
+	if _, err := v.newAuthenticator("any"); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// Verify returns who a token is of, if it is one for this cluster and the capability. What
+// it returns is shared, and not to be changed. It fails with a *Refusal, or if the
+// capability cannot have tokens.
+func (v *Verifier) Verify(ctx context.Context, token, capability string) (*Workload, error) {
+	if !isCompact(token) {
+		return nil, &Refusal{Malformed}
+	}
+	hash := sha256.Sum256([]byte(token))
+	if known, ok := v.verified.Get(hash); ok {
+		if known, ok := known.(verified); ok && known.capability == capability {
+			if !v.clock.Now().Before(known.workload.Expires) {
+				v.verified.Remove(hash)
+				return nil, &Refusal{Expired}
+			}
+			return known.workload, nil
+		}
+	}
+	workload, err := v.verify(ctx, token, capability)
+	if err != nil {
+		return nil, err
+	}
+	v.verified.Add(hash, verified{capability, workload})
+	return workload, nil
+}
+
+func (v *Verifier) verify(ctx context.Context, token, capability string) (*Workload, error) {
+	authenticator, err := v.authenticator(capability)
+	if err != nil {
+		return nil, err
+	}
+	seen := &seen{}
+	response, authentic, err := authenticator.AuthenticateToken(context.WithValue(ctx, seenKey{}, seen), token)
+	authentic = authentic && err == nil && response != nil
+	switch {
+	case err == nil && !authentic && !seen.signature:
+		// It looks at the issuer before anything else.
+		return nil, &Refusal{WrongIssuer}
+	case !seen.signature:
+		return nil, &Refusal{Malformed}
+	case seen.payload == nil:
+		return nil, &Refusal{BadSignature}
+	}
+	claims, ok := readClaims(seen.payload)
+	if !ok {
+		return nil, &Refusal{Malformed}
+	}
+	if reason := claims.fault(v.issuer, protocol.Audience(v.ours, capability), v.clock.Now()); reason != "" {
+		return nil, &Refusal{reason}
+	}
+	// Both have to agree: on whether, and on who.
+	if !authentic || response.User.GetName() != v.prefix+claims.subject {
+		return nil, &Refusal{Malformed}
+	}
+	return &Workload{Username: response.User.GetName(), Namespace: claims.namespace, Name: claims.name, Expires: claims.expires}, nil
+}
+
+// authenticator returns the one of a capability. There are as many as an offer may have
+// capabilities; then it starts anew.
+func (v *Verifier) authenticator(capability string) (authenticator.Token, error) {
+	v.lock.Lock()
+	defer v.lock.Unlock()
+	if known := v.authenticators[capability]; known != nil {
+		return known, nil
+	}
+	made, err := v.newAuthenticator(capability)
+	if err != nil {
+		return nil, err
+	}
+	if len(v.authenticators) >= protocol.MaxCapabilities {
+		clear(v.authenticators)
+	}
+	v.authenticators[capability] = made
+	return made, nil
+}
+
+// lifeRule refuses a token that was made valid for longer than it may, or does not say for
+// how long.
+func lifeRule() apiserver.ClaimValidationRule {
+	return apiserver.ClaimValidationRule{
+		Expression: fmt.Sprintf("has(claims.iat) && has(claims.exp) && claims.iat < claims.exp && claims.exp - claims.iat <= %.1f", protocol.MaxTokenLife.Seconds()),
+		Message:    "the token is valid for too long",
+	}
+}
+
+func (v *Verifier) newAuthenticator(capability string) (authenticator.Token, error) {
+	// Its clock is that of the system. By that the token has to be valid, and by ours.
+	made, err := oidc.New(context.Background(), oidc.Options{
+		JWTAuthenticator: apiserver.JWTAuthenticator{
+			Issuer:               apiserver.Issuer{URL: v.issuer, Audiences: []string{protocol.Audience(v.ours, capability)}},
+			ClaimValidationRules: []apiserver.ClaimValidationRule{lifeRule()},
+			// No groups, no UID and nothing else: of those the other cluster has no say.
+			ClaimMappings: apiserver.ClaimMappings{Username: apiserver.PrefixedClaimOrExpression{Claim: "sub", Prefix: &v.prefix}},
+		},
+		KeySet:               v.keys,
+		Client:               &http.Client{Transport: nowhere{}},
+		Compiler:             v.compile,
+		SupportedSigningAlgs: oidc.AllValidSigningAlgorithms(),
+	})
+	if err != nil {
+		// What it says quotes the URL.
+		return nil, errors.New("could not set up verifying tokens: the URL of the issuer, or the capability, is not one that OpenID Connect can have")
+	}
+	return made, nil
+}
+
+// nowhere is a transport that reaches nobody: all that is needed is given.
+type nowhere struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (nowhere) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("nobody is asked")
+}
+
+// isCompact tells whether a text can be a token: three parts that are not empty, in
+// base64url.
+func isCompact(token string) bool {
+	if len(token) > MaxToken || strings.Count(token, ".") != 2 || strings.Contains(token, "..") || token[0] == '.' || token[len(token)-1] == '.' {
+		return false
+	}
+	for _, c := range []byte(token) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && c != '-' && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return true
+}
