@@ -33,6 +33,7 @@ func auditedResources() []sensitive.AuditedResource {
 		{Resource: peeringv1alpha1.SchemeGroupVersion.WithResource("clusterpeers"), Kind: "ClusterPeer"},
 		{Resource: peeringv1alpha1.SchemeGroupVersion.WithResource("peeringcapabilities"), Kind: "PeeringCapability"},
 		{Resource: peeringv1alpha1.SchemeGroupVersion.WithResource("projectpeers"), Kind: "ProjectPeer"},
+		{Resource: peeringv1alpha1.SchemeGroupVersion.WithResource("tokenexchangeproviders"), Kind: "TokenExchangeProvider"},
 	}
 }
 

@@ -23,6 +23,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage/value"
+
+	"entente.dev/entente/registry/peering/clusterpeer"
 )
 
 // Config says what server to make. The library's own option structs stand for
@@ -55,6 +57,10 @@ type Config struct {
 	// WrapTransformers, if set, replaces what encrypts stored values by something of
 	// the caller's making around it. Tests use it to store in the clear.
 	WrapTransformers func(value.ResourceTransformers) value.ResourceTransformers
+	// WrapCarrier, if set, replaces what carries requests of workloads to the peers, which
+	// is nil if nothing does, by something of the caller's making around it. Tests use it
+	// where there is no host cluster.
+	WrapCarrier func(clusterpeer.Carrier) clusterpeer.Carrier
 	// NeverLeads makes the server one that runs no controllers, as a replica is while
 	// another one leads. Tests of what the API does by itself use it: the controllers take
 	// out of a status what somebody else has written there.

@@ -36,6 +36,7 @@ func storedResources() []schema.GroupResource {
 		{Group: peering.GroupName, Resource: "clusterpeers"},
 		{Group: peering.GroupName, Resource: "peeringcapabilities"},
 		{Group: peering.GroupName, Resource: "projectpeers"},
+		{Group: peering.GroupName, Resource: "tokenexchangeproviders"},
 		ledger.Resource(),
 	}
 }

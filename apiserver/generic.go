@@ -23,11 +23,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
 	"entente.dev/entente/apis/peering"
 	"entente.dev/entente/apiserver/encryption"
+	"entente.dev/entente/registry/peering/clusterpeer"
 	"entente.dev/entente/registry/sensitive"
 )
 
@@ -77,10 +79,14 @@ func genericConfig(ctx context.Context, config CompletedConfig, etcdOptions *gen
 	if err := describe(generic, config.api); err != nil {
 		return nil, nil, err
 	}
+	ordinary := generic.LongRunningFunc
+	generic.LongRunningFunc = func(req *http.Request, info *genericapirequest.RequestInfo) bool {
+		return clusterpeer.IsProxied(info) || ordinary(req, info)
+	}
 	generic.BuildHandlerChainFunc = func(apiHandler http.Handler, c *genericapiserver.Config) http.Handler {
 		groups := sets.New(peering.GroupName)
-		apiHandler = passOverProtobuf(apiHandler, groups)
-		return genericapiserver.DefaultBuildHandlerChain(sensitive.WithApplyBodyCheck(apiHandler, groups, c.MaxRequestBodyBytes, c.Serializer), c)
+		objects := sensitive.WithApplyBodyCheck(passOverProtobuf(apiHandler, groups), groups, c.MaxRequestBodyBytes, c.Serializer)
+		return genericapiserver.DefaultBuildHandlerChain(clusterpeer.WithProxied(apiHandler, objects), c)
 	}
 	return generic, sight, nil
 }

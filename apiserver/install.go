@@ -38,6 +38,7 @@ import (
 	"entente.dev/entente/registry/peering/escalation"
 	"entente.dev/entente/registry/peering/peeringcapability"
 	"entente.dev/entente/registry/peering/projectpeer"
+	"entente.dev/entente/registry/peering/tokenexchangeprovider"
 	"entente.dev/entente/registry/sensitive"
 )
 
@@ -56,7 +57,11 @@ func (s *Server) install(ctx context.Context, config CompletedConfig, generic *g
 	if err := server.AddReadyzChecks(append(s.mode.checks(), s.peering.checks()...)...); err != nil {
 		return fmt.Errorf("could not add readiness checks: %w", err)
 	}
-	group, err := peeringGroup(config.api, generic, sight, issuers(config))
+	var carrier clusterpeer.Carrier
+	if config.WrapCarrier != nil {
+		carrier = config.WrapCarrier(carrier)
+	}
+	group, err := peeringGroup(config.api, generic, sight, issuers(config), carrier)
 	if err != nil {
 		return err
 	}
@@ -82,8 +87,9 @@ func issuers(config CompletedConfig) clusterpeer.Issuers {
 }
 
 // peeringGroup maps the resources of peering.entente.dev to their endpoints; sight
-// decides who sees sensitive fields.
-func peeringGroup(api *API, generic *genericapiserver.Config, sight authorizer.Authorizer, issuers clusterpeer.Issuers) (*genericapiserver.APIGroupInfo, error) {
+// decides who sees sensitive fields, and the carrier takes requests to the peers; nil: nobody
+// does.
+func peeringGroup(api *API, generic *genericapiserver.Config, sight authorizer.Authorizer, issuers clusterpeer.Issuers, carrier clusterpeer.Carrier) (*genericapiserver.APIGroupInfo, error) {
 	group := genericapiserver.NewDefaultAPIGroupInfo(peering.GroupName, api.Scheme, api.ParameterCodec, api.Codecs)
 	group.NegotiatedSerializer = sensitive.NewNegotiatedSerializer(api.Codecs)
 	metrics, err := sensitive.NewMetrics("entente", legacyregistry.Register)
@@ -102,7 +108,7 @@ func peeringGroup(api *API, generic *genericapiserver.Config, sight authorizer.A
 	if err != nil {
 		return nil, err
 	}
-	clusterPeers, err := clusterpeer.NewStorage(api.Scheme, generic.RESTOptionsGetter, sight, metrics, issuers, peerGuard)
+	clusterPeers, err := clusterpeer.NewStorage(api.Scheme, generic.RESTOptionsGetter, sight, metrics, issuers, peerGuard, carrier)
 	if err != nil {
 		return nil, err
 	}
@@ -110,14 +116,21 @@ func peeringGroup(api *API, generic *genericapiserver.Config, sight authorizer.A
 	if err != nil {
 		return nil, err
 	}
+	providers, err := tokenexchangeprovider.NewStorage(api.Scheme, generic.RESTOptionsGetter)
+	if err != nil {
+		return nil, err
+	}
 	group.VersionedResourcesStorageMap[peeringv1alpha1.SchemeGroupVersion.Version] = map[string]rest.Storage{
-		"clusterpeers":               clusterPeers.Main,
-		"clusterpeers/status":        clusterPeers.Status,
-		"clusterpeers/sensitive":     clusterPeers.Sensitive,
-		"peeringcapabilities":        capabilities.Main,
-		"peeringcapabilities/status": capabilities.Status,
-		"projectpeers":               projectPeers.Main,
-		"projectpeers/status":        projectPeers.Status,
+		"clusterpeers":                  clusterPeers.Main,
+		"clusterpeers/status":           clusterPeers.Status,
+		"clusterpeers/sensitive":        clusterPeers.Sensitive,
+		"clusterpeers/proxy":            clusterPeers.Proxy,
+		"peeringcapabilities":           capabilities.Main,
+		"peeringcapabilities/status":    capabilities.Status,
+		"projectpeers":                  projectPeers.Main,
+		"projectpeers/status":           projectPeers.Status,
+		"tokenexchangeproviders":        providers.Main,
+		"tokenexchangeproviders/status": providers.Status,
 	}
 	return &group, nil
 }

@@ -116,7 +116,7 @@ func newRealServer(t *testing.T) *realServer {
 	endpoints, err := clusterpeer.NewStorage(scheme, generic.RESTOptions{
 		StorageConfig: storage.ForResource(peering.Resource("clusterpeers")), Decorator: genericregistry.StorageWithCacher(),
 		ResourcePrefix: "clusterpeers", DeleteCollectionWorkers: 1, EnableGarbageCollection: true,
-	}, sight, nil, func(user.Info) bool { return true }, guard) // so that there is something for the controller to mend
+	}, sight, nil, func(user.Info) bool { return true }, guard, nil) // so that there is something for the controller to mend
 	require.NoError(t, err)
 	t.Cleanup(endpoints.Main.Destroy)
 	require.Eventually(t, func() bool { return endpoints.Main.ReadinessCheck() == nil }, deadline, time.Millisecond)

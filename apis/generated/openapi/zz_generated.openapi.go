@@ -41,6 +41,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.CapabilityRule{}.OpenAPIModelName():                     schema_entente_apis_peering_v1alpha1_CapabilityRule(ref),
 		v1alpha1.ClusterPeer{}.OpenAPIModelName():                        schema_entente_apis_peering_v1alpha1_ClusterPeer(ref),
 		v1alpha1.ClusterPeerList{}.OpenAPIModelName():                    schema_entente_apis_peering_v1alpha1_ClusterPeerList(ref),
+		v1alpha1.ClusterPeerProxyOptions{}.OpenAPIModelName():            schema_entente_apis_peering_v1alpha1_ClusterPeerProxyOptions(ref),
 		v1alpha1.ClusterPeerSpec{}.OpenAPIModelName():                    schema_entente_apis_peering_v1alpha1_ClusterPeerSpec(ref),
 		v1alpha1.ClusterPeerStatus{}.OpenAPIModelName():                  schema_entente_apis_peering_v1alpha1_ClusterPeerStatus(ref),
 		v1alpha1.Consumer{}.OpenAPIModelName():                           schema_entente_apis_peering_v1alpha1_Consumer(ref),
@@ -505,6 +506,33 @@ func schema_entente_apis_peering_v1alpha1_ClusterPeerList(ref common.ReferenceCa
 		},
 		Dependencies: []string{
 			v1alpha1.ClusterPeer{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_peering_v1alpha1_ClusterPeerProxyOptions(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterPeerProxyOptions is what a request to clusterpeers/NAME/proxy is of in discovery, in OpenAPI and for admission. There are no options: whatever is in such a request is for the peer.\n\nIt is a kind of its own because of clients that look into OpenAPI for what a kind takes: a patch of the proxy is no patch of a ClusterPeer.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
 	}
 }
 

@@ -49,6 +49,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
 		&ClusterPeer{},
 		&ClusterPeerList{},
+		&ClusterPeerProxyOptions{},
 		&PeeringCapability{},
 		&PeeringCapabilityList{},
 		&ProjectPeer{},

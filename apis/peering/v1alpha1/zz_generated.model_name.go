@@ -47,6 +47,11 @@ func (in ClusterPeerList) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterPeerProxyOptions) OpenAPIModelName() string {
+	return "dev.entente.peering.v1alpha1.ClusterPeerProxyOptions"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ClusterPeerSpec) OpenAPIModelName() string {
 	return "dev.entente.peering.v1alpha1.ClusterPeerSpec"
 }

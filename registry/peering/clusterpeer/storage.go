@@ -40,12 +40,14 @@ type Storage struct {
 	Main      *sensitive.REST
 	Status    *sensitive.Subresource
 	Sensitive *sensitive.Subresource
+	Proxy     *Proxy
 }
 
 // NewStorage makes the endpoints of ClusterPeer. The authorizer is the one that
 // says who may see sensitive fields. The guard judges what is written but to /status,
-// through which nothing is granted (G2).
-func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, a authorizer.UnconditionalAuthorizer, metrics *sensitive.Metrics, issuers Issuers, guard *escalation.Guard) (*Storage, error) {
+// through which nothing is granted (G2). The carrier carries what is sent to /proxy; nil:
+// that endpoint answers that it cannot (G8).
+func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, a authorizer.UnconditionalAuthorizer, metrics *sensitive.Metrics, issuers Issuers, guard *escalation.Guard, carrier Carrier) (*Storage, error) {
 	strategy := newStrategy(scheme)
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &peering.ClusterPeer{} },
@@ -79,7 +81,7 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, a 
 	if err != nil {
 		return nil, err
 	}
-	out := &Storage{}
+	out := &Storage{Proxy: newProxy(store, carrier)}
 	if out.Main, err = sensitive.NewREST(guarded, decider, []string{"cpeer"}, []string{"entente"}); err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func newGuardedStorage(t *testing.T, rights authorizer.AuthorizerFunc) *Storage 
 		StorageConfig: config.ForResource(peering.Resource(resource)), Decorator: genericregistry.StorageWithCacher(),
 		ResourcePrefix: resource, DeleteCollectionWorkers: 1, EnableGarbageCollection: true,
 	}
-	storage, err := NewStorage(scheme, options, authorizer.AuthorizerFunc(decide), nil, everybody, guard)
+	storage, err := NewStorage(scheme, options, authorizer.AuthorizerFunc(decide), nil, everybody, guard, nil)
 	require.NoError(t, err)
 	t.Cleanup(storage.Main.Destroy)
 	require.Eventually(t, func() bool { return storage.Main.ReadinessCheck() == nil }, time.Minute, time.Millisecond)
@@ -295,7 +295,7 @@ func (noOptions) GetRESTOptions(schema.GroupResource, runtime.Object) (generic.R
 
 // A server without a store, without who decides, or without a guard is not started.
 func TestNewStorageFails(t *testing.T) {
-	_, err := NewStorage(newScheme(t), noOptions{}, authorizer.AuthorizerFunc(decide), nil, nil, nil)
+	_, err := NewStorage(newScheme(t), noOptions{}, authorizer.AuthorizerFunc(decide), nil, nil, nil, nil)
 	assert.ErrorIs(t, err, assert.AnError)
 	guard, err := escalation.NewPeerGuard(authorizer.AuthorizerFunc(decide), capabilities{})
 	require.NoError(t, err)
@@ -307,7 +307,7 @@ func TestNewStorageFails(t *testing.T) {
 		config.Codec = serializer.NewCodecFactory(newScheme(t)).LegacyCodec(peeringv1alpha1.SchemeGroupVersion)
 		_, err = NewStorage(newScheme(t), generic.RESTOptions{
 			StorageConfig: config.ForResource(peering.Resource(resource)), Decorator: generic.UndecoratedStorage, ResourcePrefix: resource,
-		}, given.decides, nil, nil, given.guard)
+		}, given.decides, nil, nil, given.guard, nil)
 		assert.Error(t, err)
 	}
 }
