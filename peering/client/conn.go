@@ -50,14 +50,23 @@ type Conn struct {
 // Connect returns a Conn. It dials when it is first used, keeps its connections, and
 // begins with the endpoint that answered last. Close it.
 func (d *Dialer) Connect(target Target) (*Conn, error) {
-	bundle, err := pki.ParseBundle(target.Trust)
+	recognised, err := target.recognised()
 	if err != nil {
 		return nil, fmt.Errorf("could not connect: %w", err)
 	}
-	if len(target.Endpoints) < 1 || len(target.Endpoints) > connstring.MaxEndpoints {
-		return nil, errors.New("could not connect: it takes 1 to 4 endpoints")
+	return &Conn{dialer: d, way: d.newWay(target.Endpoints, recognised, target.Certificate)}, nil
+}
+
+// recognised is how to recognise the cluster, if it is one that can be dialled at all.
+func (t Target) recognised() (recognition, error) {
+	bundle, err := pki.ParseBundle(t.Trust)
+	if err != nil {
+		return nil, err
 	}
-	return &Conn{dialer: d, way: d.newWay(target.Endpoints, byTrust(bundle), target.Certificate)}, nil
+	if len(t.Endpoints) < 1 || len(t.Endpoints) > connstring.MaxEndpoints {
+		return nil, errors.New("it takes 1 to 4 endpoints")
+	}
+	return byTrust(bundle), nil
 }
 
 // Sync is one beat (P9). It takes as long as the request says that the gateway may wait,

@@ -37,6 +37,7 @@ const (
 	defaultCallTimeout    = 30 * time.Second
 	defaultSyncGrace      = 15 * time.Second
 	defaultLeaveTimeout   = 5 * time.Second
+	defaultCarryTimeout   = 30 * time.Second
 )
 
 // Config is how to dial.
@@ -60,6 +61,9 @@ type Config struct {
 	SyncGrace time.Duration
 	// LeaveTimeout is for a leave, at all endpoints together; 0: 5 s.
 	LeaveTimeout time.Duration
+	// CarryTimeout is until an answer to the request of a workload begins, at all
+	// endpoints together; 0: 30 s.
+	CarryTimeout time.Duration
 }
 
 // Dialer dials gateways.
@@ -69,7 +73,7 @@ type Dialer struct {
 	clock    clock.PassiveClock
 	resolver *net.Resolver
 
-	connectTimeout, callTimeout, syncGrace, leaveTimeout time.Duration
+	connectTimeout, callTimeout, syncGrace, leaveTimeout, carryTimeout time.Duration
 }
 
 // New returns a Dialer, or an error, which quotes nothing, if the proxy is none that can
@@ -84,6 +88,7 @@ func New(config Config) (*Dialer, error) {
 		callTimeout:    cmp.Or(config.CallTimeout, defaultCallTimeout),
 		syncGrace:      cmp.Or(config.SyncGrace, defaultSyncGrace),
 		leaveTimeout:   cmp.Or(config.LeaveTimeout, defaultLeaveTimeout),
+		carryTimeout:   cmp.Or(config.CarryTimeout, defaultCarryTimeout),
 	}
 	if d.proxy != nil {
 		// Not https: the library would present the peering's certificate to the proxy.

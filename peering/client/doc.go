@@ -14,8 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package client dials the gateways of other clusters: to join, to keep in touch, and
-// our own to see whether it is there as others see it.
+// Package client dials the gateways of other clusters: to join, to keep in touch, to
+// carry the requests of workloads there, and our own to see whether it is there as others
+// see it.
 //
 // Everything that comes back is hostile (P11). The address that is dialled is checked
 // after resolving, by Policy; the other side is recognised by pins or by its own trust

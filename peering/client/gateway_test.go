@@ -73,6 +73,8 @@ type entrance struct {
 	// config, if set, changes how TLS is spoken.
 	config func(*tls.Config)
 	http2  bool
+	// streams is how many a connection may have at a time, zero: some.
+	streams int
 }
 
 func newKey(t testing.TB) *pki.Key {
@@ -138,6 +140,7 @@ func serve(t testing.TB, e entrance, handler http.HandlerFunc) *gateway {
 	require.NoError(t, server.Listener.Close())
 	server.Listener = listener
 	server.EnableHTTP2 = e.http2
+	server.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: e.streams}
 	server.TLS = &tls.Config{
 		MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true,
 		ClientAuth: tls.RequireAnyClientCert, Certificates: []tls.Certificate{pair},

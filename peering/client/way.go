@@ -21,6 +21,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -56,6 +57,19 @@ func (d *Dialer) newWay(endpoints []string, recognised recognition, certificate 
 			return d.newLine(endpoint, d.dial, d.tlsConfig(host, recognised, certificate)), nil
 		},
 	}
+}
+
+// with has all lines of the way differ from others in some way.
+func (w *way) with(change func(*http.Transport)) *way {
+	newLine := w.newLine
+	w.newLine = func(endpoint string) (*line, error) {
+		l, err := newLine(endpoint)
+		if err == nil {
+			change(l.transport)
+		}
+		return l, err
+	}
+	return w
 }
 
 // put puts a request to the endpoints in turn, until one answers. It returns what was

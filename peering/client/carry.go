@@ -1,0 +1,157 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// Limits of what a Carrier takes of this cluster and of the other one.
+const (
+	// maxDialled is how many connections to one endpoint may be opened at a time for
+	// requests that share them: a gateway allows 128 streams on each, and 256 connections
+	// of one source, so that a thousand requests at once must not open a thousand.
+	maxDialled = 8
+	// maxCarriedBuffer is how much of an answer waits here for the one who asked to take
+	// it, in bytes.
+	maxCarriedBuffer = 128 << 10
+)
+
+// Carrier carries requests of workloads to the gateway of a paired cluster. It may be used
+// by several goroutines at once. It looks at neither headers nor bodies: what may pass is
+// for its user to say. Close it.
+type Carrier struct {
+	dialer *Dialer
+	// plain is the way of requests that share connections, upgrades the one of those that
+	// take a connection, of HTTP/1.1, for themselves.
+	plain, upgrades *way
+}
+
+var _ http.RoundTripper = &Carrier{}
+
+// Carrier returns a Carrier. Like a Conn it dials when it is first used, keeps its
+// connections, and begins with the endpoint that answered last.
+func (d *Dialer) Carrier(target Target) (*Carrier, error) {
+	recognised, err := target.recognised()
+	if err != nil {
+		return nil, fmt.Errorf("could not make a carrier: %w", err)
+	}
+	return &Carrier{
+		dialer:   d,
+		plain:    d.newWay(target.Endpoints, recognised, target.Certificate).with(sharing),
+		upgrades: d.newWay(target.Endpoints, recognised, target.Certificate).with(upgrading),
+	}, nil
+}
+
+func sharing(t *http.Transport) {
+	t.MaxConnsPerHost = maxDialled
+	t.HTTP2.MaxReceiveBufferPerStream = maxCarriedBuffer
+}
+
+// upgrading has no limit of its own: each connection stands for a request.
+func upgrading(t *http.Transport) {
+	t.Protocols.SetHTTP2(false)
+	t.HTTP2 = nil
+}
+
+// RoundTrip implements http.RoundTripper. Scheme and host of the URL do not count: those of
+// an endpoint take their place. Another endpoint is tried only where the one before could
+// not be connected to, so that no request is made twice.
+//
+// It fails with a *Failure, or with the error of the context when that is cancelled, and
+// so do reads of the answer's body. How long an answer takes to begin is limited, counted
+// from when some of the request's body was last taken; how long it lasts is not. Interim
+// answers, trailers and what the other cluster calls a status code are dropped.
+func (c *Carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := c.plain
+	if httpguts.HeaderValuesContainsToken(r.Header["Connection"], "upgrade") {
+		w = c.upgrades
+	}
+	t := c.newTransit(r)
+	endpoints, err := w.begin()
+	if err != nil {
+		t.end()
+		return nil, err
+	}
+	defer w.calls.Done()
+	t.until(w.closing)
+
+	var worst error
+	for _, endpoint := range endpoints {
+		response, err := t.over(w, endpoint)
+		if err == nil {
+			w.remember(endpoint)
+			return response, nil
+		}
+		// Somebody else in its place is worse than nobody.
+		if worst == nil || !isKind(worst, Untrusted) {
+			worst = err
+		}
+		if t.connected.Load() || t.ctx.Err() != nil {
+			worst = err
+			break
+		}
+	}
+	t.end()
+	return nil, worst
+}
+
+// Close ends all requests and the bodies of all answers, and closes all connections.
+// Requests after it fail.
+func (c *Carrier) Close() {
+	c.plain.close()
+	c.upgrades.close()
+}
+
+// over carries the request to one endpoint.
+func (t *transit) over(w *way, endpoint string) (*http.Response, error) {
+	l, err := w.line(endpoint)
+	if err != nil {
+		return nil, err
+	}
+	t.connected.Store(false)
+	request := t.request.Clone(t.traced())
+	// An endpoint is a scheme, a host and a port, and nothing else.
+	request.URL.Scheme, request.URL.Host, _ = strings.Cut(endpoint, "://")
+	request.Host = ""
+	request.Body = t.body()
+	response, err := l.transport.RoundTrip(request)
+	if err != nil {
+		return nil, t.failure(err)
+	}
+	t.answered.Store(true)
+	return t.answer(response), nil
+}
+
+// failure says what became of a request, or of the body of its answer.
+func (t *transit) failure(err error) error {
+	switch {
+	case errors.Is(context.Cause(t.ctx), errPatience), errors.Is(t.ctx.Err(), context.DeadlineExceeded):
+		// Whatever else it looks like.
+		return &Failure{Kind: Unreachable, Detail: DetailTimeout}
+	case t.ctx.Err() != nil:
+		return fmt.Errorf("could not wait for an answer: %w", context.Canceled)
+	default:
+		return failureOf(err)
+	}
+}
