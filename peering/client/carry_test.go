@@ -304,7 +304,7 @@ func TestG7CarryUpgrade(t *testing.T) {
 		line, err := bufio.NewReader(both).ReadString('\n')
 		require.NoError(t, err)
 		assert.Equal(t, "hello\n", line)
-		defer func() { assert.NoError(t, both.Close()) }()
+		defer func() { _ = both.Close() }()
 	}
 	response, err := c.RoundTrip(asking(t, http.MethodGet, "/", nil, "Connection", "Upgrade", "Upgrade", "websocket"))
 	require.NoError(t, err)
