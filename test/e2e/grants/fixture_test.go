@@ -66,6 +66,9 @@ type granting struct {
 	api    *fake.Clientset
 	ledger *recordtest.Memory
 	events *events.FakeRecorder
+	// legacy says that the host cluster is not to be taken for one that constrains
+	// impersonation.
+	legacy bool
 
 	lock    sync.Mutex
 	plan    *access.Plan
@@ -103,7 +106,7 @@ func (g *granting) run() (stop func()) {
 	controller, err := grant.New(grant.Config{
 		Client: g.api, Informer: peers.Peering().V1alpha1().ClusterPeers(), Plans: g, Ledger: g.ledger,
 		Host: host.RbacV1(), Objects: objects.Rbac().V1(), Recorder: g.events, Clock: clock.RealClock{},
-		Self: rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: install.Namespace, Name: install.ServiceAccount}, Constrained: true,
+		Self: rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: install.Namespace, Name: install.ServiceAccount}, Constrained: !g.legacy,
 	})
 	require.NoError(g.t, err)
 	ctx, cancel := context.WithCancel(g.t.Context())

@@ -66,6 +66,7 @@ func (p *policed) bindings(t *testing.T) {
 		"view":                  roles,
 		"entente-operator":      roles,
 		"entente-impersonate-x": roles,
+		asOthers("x"):           roles,
 	} {
 		judged(t, refusal, p.clusterRoleBinding(t, hashed("x"), ref("ClusterRole", name), user(aConsumer)), name)
 		judged(t, refusal, p.roleBinding(t, namespace, hashed("x"), ref("Role", name), user(aConsumer)), name)

@@ -71,7 +71,8 @@ func finalized(name string, finalizers ...string) metav1.ObjectMeta {
 func (p *policed) madeWithFinalizer(t *testing.T) {
 	for name, refusal := range map[string]string{
 		hashed("a grant"):          noFinalizers,
-		"entente-impersonate-east": noFinalizers,
+		asOthers("a grant"):        noFinalizers,
+		"entente-impersonate-east": "",
 		"entente-operator-2":       "",
 		hashed("a grant") + "0":    "",
 		"anything":                 "",

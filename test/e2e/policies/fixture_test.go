@@ -117,6 +117,11 @@ func hashed(text string) string {
 	return "entente-" + hex.EncodeToString(hash[:])
 }
 
+// asOthers is the name of an object that lets Entente act as others.
+func asOthers(text string) string {
+	return strings.Replace(hashed(text), "entente-", "entente-impersonate-", 1)
+}
+
 const (
 	aPeer = "peer:0f0e8a4c-2b1d-4c55-9f0a-6f5f7f6d0c11"
 	// aConsumer is a ServiceAccount of another cluster.

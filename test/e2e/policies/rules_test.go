@@ -36,10 +36,9 @@ type everything struct{}
 func (everything) Scope(string, string) (namespaced, found bool) { return true, true }
 func (everything) Failed(string) bool                            { return false }
 
-// What Entente finds forbidden in a PeeringCapability the policy does not let it grant,
-// and it does what Entente does not.
-func (p *policed) grantedRules(t *testing.T) {
-	for _, granted := range []rbacv1.PolicyRule{
+// rulesToGrant are some that may be granted, and some that may not.
+func rulesToGrant() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
 		aRule,
 		rule("", "pods/log", "get"),
 		rule("apps", "deployments", "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "use"),
@@ -107,17 +106,28 @@ func (p *policed) grantedRules(t *testing.T) {
 		rule("deckhouse.io", "projects", "create"),
 		rule("deckhouse.io", "projects/status", "patch"),
 		{APIGroups: []string{"apps", "deckhouse.io"}, Resources: []string{"deployments", "projects"}, Verbs: []string{"get", "update"}},
-	} {
-		capability := &peeringv1alpha1.PeeringCapabilitySpec{Version: "1", Rules: []peeringv1alpha1.CapabilityRule{{
-			APIGroups: granted.APIGroups, Resources: granted.Resources, ResourceNames: granted.ResourceNames, NonResourceURLs: granted.NonResourceURLs, Verbs: granted.Verbs,
-		}}}
-		verdict := rules.Judge(capability, everything{})
-		what := fmt.Sprintf("%v", granted)
-		refusal := ""
-		if verdict.Status != metav1.ConditionTrue {
-			require.Equal(t, rules.ReasonForbiddenRule, verdict.Reason, what)
-			refusal = "(G1)"
-		}
+	}
+}
+
+// refusalOf returns how the policy refuses to grant a rule, if Entente finds it forbidden.
+func refusalOf(t *testing.T, granted rbacv1.PolicyRule) string {
+	t.Helper()
+	capability := &peeringv1alpha1.PeeringCapabilitySpec{Version: "1", Rules: []peeringv1alpha1.CapabilityRule{{
+		APIGroups: granted.APIGroups, Resources: granted.Resources, ResourceNames: granted.ResourceNames, NonResourceURLs: granted.NonResourceURLs, Verbs: granted.Verbs,
+	}}}
+	verdict := rules.Judge(capability, everything{})
+	if verdict.Status == metav1.ConditionTrue {
+		return ""
+	}
+	require.Equal(t, rules.ReasonForbiddenRule, verdict.Reason, "%v", granted)
+	return "(G1)"
+}
+
+// What Entente finds forbidden in a PeeringCapability the policy does not let it grant,
+// and it does what Entente does not.
+func (p *policed) grantedRules(t *testing.T) {
+	for _, granted := range rulesToGrant() {
+		what, refusal := fmt.Sprintf("%v", granted), refusalOf(t, granted)
 		judged(t, refusal, p.clusterRole(t, metav1.ObjectMeta{Name: hashed("x")}, granted), what)
 		judged(t, refusal, p.clusterRole(t, metav1.ObjectMeta{Name: hashed("x")}, aRule, granted), "beside another: "+what)
 		if granted.NonResourceURLs == nil {
@@ -163,5 +173,5 @@ func (p *policed) most(t *testing.T) {
 	tooMuch.ResourceNames = many(100_000, 4)
 	judged(t, refusal, p.role(t, namespace, hashed("x"), tooMuch), "more names than anybody has")
 	judged(t, refusal, p.role(t, namespace, hashed("x"), slices.Repeat([]rbacv1.PolicyRule{aRule}, 10_000)...), "more rules than anybody has")
-	judged(t, refusal, p.role(t, namespace, "entente-impersonate-x", tooMuch), "more names than anybody has, to be them")
+	judged(t, refusal, p.clusterRole(t, metav1.ObjectMeta{Name: asOthers("x")}, tooMuch), "more names than anybody has, to be them")
 }

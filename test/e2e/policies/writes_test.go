@@ -114,6 +114,8 @@ func (p *policed) names(t *testing.T) {
 		"system:" + hashed("a grant"):     refusal,
 		"entente-ABCDEF0123456789":        refusal,
 		"entente-impersonate":             refusal,
+		"entente-impersonate-east":        refusal,
+		asOthers("a grant") + "0":         refusal,
 		"entente-impersonate-system:node": refusal,
 	} {
 		judged(t, refusal, p.clusterRole(t, metav1.ObjectMeta{Name: name}, aRule), name)
@@ -151,7 +153,7 @@ func (p *policed) neverChanged(t *testing.T) {
 }
 
 func (p *policed) deleted(t *testing.T) {
-	mine := []string{hashed("deleted"), "entente-impersonate-deleted"}
+	mine := []string{hashed("deleted"), asOthers("deleted")}
 	others := []string{"deleted", "entente-x"}
 	for _, name := range append(mine, others...) {
 		meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{"for": "deletion"}}
