@@ -22,15 +22,13 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-
-	"golang.org/x/net/http/httpguts"
 )
 
 // Limits of what a Carrier takes of this cluster and of the other one.
 const (
-	// maxDialled is how many connections to one endpoint may be opened at a time for
-	// requests that share them: a gateway allows 128 streams on each, and 256 connections
-	// of one source, so that a thousand requests at once must not open a thousand.
+	// maxDialled is how many connections to one endpoint are opened at a time: a gateway allows
+	// 128 streams on each, and 256 connections of one source, so that a thousand requests
+	// at once must not open a thousand.
 	maxDialled = 8
 	// maxCarriedBuffer is how much of an answer waits here for the one who asked to take
 	// it, in bytes.
@@ -42,9 +40,7 @@ const (
 // for its user to say. Close it.
 type Carrier struct {
 	dialer *Dialer
-	// plain is the way of requests that share connections, upgrades the one of those that
-	// take a connection, of HTTP/1.1, for themselves.
-	plain, upgrades *way
+	way    *way
 }
 
 var _ http.RoundTripper = &Carrier{}
@@ -56,22 +52,12 @@ func (d *Dialer) Carrier(target Target) (*Carrier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("could not make a carrier: %w", err)
 	}
-	return &Carrier{
-		dialer:   d,
-		plain:    d.newWay(target.Endpoints, recognised, target.Certificate).with(sharing),
-		upgrades: d.newWay(target.Endpoints, recognised, target.Certificate).with(upgrading),
-	}, nil
+	return &Carrier{dialer: d, way: d.newWay(target.Endpoints, recognised, target.Certificate).with(sharing)}, nil
 }
 
 func sharing(t *http.Transport) {
 	t.MaxConnsPerHost = maxDialled
 	t.HTTP2.MaxReceiveBufferPerStream = maxCarriedBuffer
-}
-
-// upgrading has no limit of its own: each connection stands for a request.
-func upgrading(t *http.Transport) {
-	t.Protocols.SetHTTP2(false)
-	t.HTTP2 = nil
 }
 
 // RoundTrip implements http.RoundTripper. Scheme and host of the URL do not count: those of
@@ -82,25 +68,24 @@ func upgrading(t *http.Transport) {
 // so do reads of the answer's body. How long an answer takes to begin is limited, counted
 // from when some of the request's body was last taken; how long it lasts is not. Interim
 // answers, trailers and what the other cluster calls a status code are dropped.
+//
+// A request that is to become a WebSocket has a connection to itself, of HTTP/1.1, whatever
+// the gateway speaks; the others share connections.
 func (c *Carrier) RoundTrip(r *http.Request) (*http.Response, error) {
-	w := c.plain
-	if httpguts.HeaderValuesContainsToken(r.Header["Connection"], "upgrade") {
-		w = c.upgrades
-	}
 	t := c.newTransit(r)
-	endpoints, err := w.begin()
+	endpoints, err := c.way.begin()
 	if err != nil {
 		t.end()
 		return nil, err
 	}
-	defer w.calls.Done()
-	t.until(w.closing)
+	defer c.way.calls.Done()
+	t.until(c.way.closing)
 
 	var worst error
 	for _, endpoint := range endpoints {
-		response, err := t.over(w, endpoint)
+		response, err := t.over(c.way, endpoint)
 		if err == nil {
-			w.remember(endpoint)
+			c.way.remember(endpoint)
 			return response, nil
 		}
 		// Somebody else in its place is worse than nobody.
@@ -118,10 +103,7 @@ func (c *Carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // Close ends all requests and the bodies of all answers, and closes all connections.
 // Requests after it fail.
-func (c *Carrier) Close() {
-	c.plain.close()
-	c.upgrades.close()
-}
+func (c *Carrier) Close() { c.way.close() }
 
 // over carries the request to one endpoint.
 func (t *transit) over(w *way, endpoint string) (*http.Response, error) {

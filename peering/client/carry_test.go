@@ -156,7 +156,7 @@ func TestG8CarryEndpoints(t *testing.T) {
 		}
 		assert.EqualValues(t, 3, second.requests.Load())
 		assert.Zero(t, stranger.requests.Load())
-		assert.Equal(t, second.endpoint, c.plain.endpoints[0])
+		assert.Equal(t, second.endpoint, c.way.endpoints[0])
 
 		breaking := serve(t, entrance{http2: http2}, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 		c = carrier(t, d, append(breaking.trust(), trust...), breaking.endpoint, first.endpoint)
