@@ -40,7 +40,7 @@ func TestK2DeletedByMetadataClient(t *testing.T) {
 	require.NoError(t, err)
 	gv := peeringv1alpha1.SchemeGroupVersion
 	assert.NoError(t, client.Resource(gv.WithResource("projectpeers")).Namespace("default").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
-	for _, resource := range []string{"clusterpeers", "peeringcapabilities"} {
+	for _, resource := range []string{"clusterpeers", "peeringcapabilities", "tokenexchangeproviders"} {
 		assert.NoError(t, client.Resource(gv.WithResource(resource)).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}), resource)
 	}
 	list, err := client.Resource(gv.WithResource("peeringcapabilities")).List(t.Context(), metav1.ListOptions{})

@@ -65,7 +65,7 @@ func withoutEncryption() harness.Option {
 // encryptionFile is an EncryptionConfiguration for all that is stored.
 func encryptionFile(providers ...string) string {
 	return "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n" +
-		"- resources: [clusterpeers.peering.entente.dev, peeringcapabilities.peering.entente.dev, projectpeers.peering.entente.dev, ledger.peering.entente.dev]\n  providers:\n  - " + strings.Join(providers, "\n  - ") + "\n"
+		"- resources: [clusterpeers.peering.entente.dev, peeringcapabilities.peering.entente.dev, projectpeers.peering.entente.dev, tokenexchangeproviders.peering.entente.dev, ledger.peering.entente.dev]\n  providers:\n  - " + strings.Join(providers, "\n  - ") + "\n"
 }
 
 func secretbox(name string) string {
@@ -224,8 +224,9 @@ func TestR17RefusesTheClear(t *testing.T) {
 		{"omitted", strings.Replace(encryptionFile(secretbox("a")), "clusterpeers.", "clusterpeer.", 1), "clusterpeers.peering.entente.dev"},
 		{"capabilities omitted", strings.Replace(encryptionFile(secretbox("a")), "peeringcapabilities.", "peeringcapability.", 1), "peeringcapabilities.peering.entente.dev"},
 		{"project peers omitted", strings.Replace(encryptionFile(secretbox("a")), "projectpeers.", "projectpeer.", 1), "projectpeers.peering.entente.dev"},
+		{"providers omitted", strings.Replace(encryptionFile(secretbox("a")), "tokenexchangeproviders.", "tokenexchangeprovider.", 1), "tokenexchangeproviders.peering.entente.dev"},
 		{"ledger omitted", strings.Replace(encryptionFile(secretbox("a")), "ledger.", "ledgers.", 1), "ledger.peering.entente.dev"},
-		{"identity first", encryptionFile("identity: {}", secretbox("a")), "clusterpeers.peering.entente.dev, peeringcapabilities.peering.entente.dev, projectpeers.peering.entente.dev, ledger.peering.entente.dev"},
+		{"identity first", encryptionFile("identity: {}", secretbox("a")), "clusterpeers.peering.entente.dev, peeringcapabilities.peering.entente.dev, projectpeers.peering.entente.dev, tokenexchangeproviders.peering.entente.dev, ledger.peering.entente.dev"},
 	} {
 		path := harness.File(t, "encryption.yaml", tt.content)
 		_, err := harness.New(t, withEncryptionFile(path))

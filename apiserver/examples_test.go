@@ -65,6 +65,8 @@ func collectionOf(t *testing.T, kind, namespace string) string {
 		return groupVersion + "/peeringcapabilities"
 	case "ProjectPeer":
 		return groupVersion + "/namespaces/" + namespace + "/projectpeers"
+	case "TokenExchangeProvider":
+		return groupVersion + "/tokenexchangeproviders"
 	}
 	require.FailNow(t, "no kind of ours", kind)
 	return ""
@@ -126,6 +128,7 @@ func TestK1ReferenceManifests(t *testing.T) {
 		`{"kind":"PeeringCapability","spec":{"version":"1"}}`,
 		`{"kind":"ProjectPeer","status":{"capabilities":[{"name":"a","scope":["project","cluster"],"version":"1"}],"clusterUUID":"u","message":"m","reason":"R","remoteNamespaces":["n"],"state":"PeerUnreachable"}}`,
 		`{"kind":"ProjectPeer"}`,
+		`{"kind":"TokenExchangeProvider","spec":{"issuer":{"url":"https://east.example","jwks":"{\"keys\":[]}"},"audiences":["peering.entente.dev:u:logs"],"usernamePrefix":"peer:u:"},"status":{"observedGeneration":1,` + conditions + `}}`,
 	} {
 		var object map[string]any
 		require.NoError(t, json.Unmarshal([]byte(manifest), &object))

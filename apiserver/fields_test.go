@@ -21,9 +21,12 @@ import (
 )
 
 // fields are the fields of each kind as the reference has them, each with its type,
-// limits, enum and list type as OpenAPI says them.
+// limits, enum and list type as OpenAPI says them. The reference names the
+// TokenExchangeProvider and does not describe it (G6).
 func fields() map[string]map[string]string {
-	return map[string]map[string]string{"ClusterPeer": clusterPeerFields(), "PeeringCapability": capabilityFields(), "ProjectPeer": projectPeerFields()}
+	return map[string]map[string]string{
+		"ClusterPeer": clusterPeerFields(), "PeeringCapability": capabilityFields(), "ProjectPeer": projectPeerFields(), "TokenExchangeProvider": providerFields(),
+	}
 }
 
 func clusterPeerFields() map[string]string {
@@ -145,6 +148,20 @@ func projectPeerFields() map[string]string {
 		"status.remoteNamespaces[]":     "string",
 		"status.state":                  "string enum=Paired,PeerUnreachable",
 	}
+}
+
+func providerFields() map[string]string {
+	return withConditions(map[string]string{
+		"spec":                      "object",
+		"spec.audiences":            "array list=set",
+		"spec.audiences[]":          "string maxLength=253",
+		"spec.issuer":               "object",
+		"spec.issuer.jwks":          "string maxLength=1048576",
+		"spec.issuer.url":           "string maxLength=1048576",
+		"spec.usernamePrefix":       "string maxLength=64",
+		"status":                    "object",
+		"status.observedGeneration": "integer",
+	})
 }
 
 // withConditions adds the conditions of a status, the same for every kind.

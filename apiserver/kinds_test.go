@@ -54,10 +54,13 @@ func TestK2Discovery(t *testing.T) {
 			"clusterpeers clusterpeer ClusterPeer false [cpeer] [entente] [create delete deletecollection get list patch update watch]",
 			"clusterpeers/status  ClusterPeer false [] [] [get patch update]",
 			"clusterpeers/sensitive  ClusterPeer false [] [] [get patch update]",
+			"clusterpeers/proxy  ClusterPeerProxyOptions false [] [] [create delete get patch update]",
 			"peeringcapabilities peeringcapability PeeringCapability false [peercap] [entente] [create delete deletecollection get list patch update watch]",
 			"peeringcapabilities/status  PeeringCapability false [] [] [get patch update]",
 			"projectpeers projectpeer ProjectPeer true [] [entente] [create delete deletecollection get list patch update watch]",
 			"projectpeers/status  ProjectPeer true [] [] [get patch update]",
+			"tokenexchangeproviders tokenexchangeprovider TokenExchangeProvider false [] [entente] [create delete deletecollection get list patch update watch]",
+			"tokenexchangeproviders/status  TokenExchangeProvider false [] [] [get patch update]",
 		}, got)
 	})
 	t.Run("aggregated", func(t *testing.T) {
@@ -99,10 +102,13 @@ func TestK2Discovery(t *testing.T) {
 			"v1alpha1 clusterpeers clusterpeer Cluster [cpeer] [entente] [create delete deletecollection get list patch update watch]",
 			"v1alpha1 clusterpeers/status [get patch update]",
 			"v1alpha1 clusterpeers/sensitive [get patch update]",
+			"v1alpha1 clusterpeers/proxy [create delete get patch update]",
 			"v1alpha1 peeringcapabilities peeringcapability Cluster [peercap] [entente] [create delete deletecollection get list patch update watch]",
 			"v1alpha1 peeringcapabilities/status [get patch update]",
 			"v1alpha1 projectpeers projectpeer Namespaced [] [entente] [create delete deletecollection get list patch update watch]",
 			"v1alpha1 projectpeers/status [get patch update]",
+			"v1alpha1 tokenexchangeproviders tokenexchangeprovider Cluster [] [entente] [create delete deletecollection get list patch update watch]",
+			"v1alpha1 tokenexchangeproviders/status [get patch update]",
 		}, got)
 	})
 	t.Run("methods that are not verbs", func(t *testing.T) {
@@ -112,7 +118,7 @@ func TestK2Discovery(t *testing.T) {
 		} {
 			assert.Equal(t, 405, s.do(t, harness.Admin, r[0], r[1], manifest(t, "a", "")).code, "%v", r)
 		}
-		for _, path := range []string{"a/scale", "a/proxy", "a/sensitive/x", "a/status/x", groupVersion + "/namespaces/default/clusterpeers", groupVersion + "/namespaces/default/peeringcapabilities", groupVersion + "/nothing"} {
+		for _, path := range []string{"a/scale", "absent/proxy/x", "a/sensitive/x", "a/status/x", groupVersion + "/namespaces/default/clusterpeers", groupVersion + "/namespaces/default/peeringcapabilities", groupVersion + "/namespaces/default/tokenexchangeproviders", groupVersion + "/nothing"} {
 			assert.Equal(t, 404, s.do(t, harness.Admin, http.MethodGet, path, "").code, path)
 		}
 	})
@@ -231,7 +237,7 @@ func TestK1OpenAPI(t *testing.T) {
 			assert.Equal(t, 2, strings.Count(string(document.body), `"x-kubernetes-sensitive-data":true`), "exactly two fields are sensitive")
 			assert.Equal(t, 2, strings.Count(string(document.body), `x-kubernetes-sensitive-data`))
 			assert.Contains(t, string(document.body), "clusterpeers/{name}/sensitive")
-			for _, path := range []string{"clusterpeers/{name}/status", "peeringcapabilities/{name}/status", "namespaces/{namespace}/projectpeers/{name}/status"} {
+			for _, path := range []string{"clusterpeers/{name}/status", "clusterpeers/{name}/proxy/{path}", "peeringcapabilities/{name}/status", "namespaces/{namespace}/projectpeers/{name}/status", "tokenexchangeproviders/{name}/status"} {
 				assert.Contains(t, string(document.body), path)
 			}
 		})

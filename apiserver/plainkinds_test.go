@@ -38,6 +38,8 @@ type plainKind struct {
 	spec map[string]any
 	// change is a merge patch of the spec; empty for a kind without one.
 	change string
+	// longest is how long a name may be: 63 of a DNS label, 253 of a subdomain.
+	longest int
 }
 
 func plainKinds() []plainKind {
@@ -48,11 +50,23 @@ func plainKinds() []plainKind {
 			statusField: []string{"observedGeneration"},
 			spec:        map[string]any{"version": "1.0.0", "consumers": []any{map[string]any{"name": "controller", "namespace": "module"}}},
 			change:      `{"spec":{"version":"2.0.0"}}`,
+			longest:     63,
 		},
 		{
 			kind: "ProjectPeer", collection: groupVersion + "/namespaces/default/projectpeers",
 			status:      `{"state":"Paired","reason":"OfATest","capabilities":[{"name":"logs","version":"1","scope":["project"]}],"remoteNamespaces":["x"]}`,
 			statusField: []string{"state"},
+			longest:     63,
+		},
+		{
+			kind: "TokenExchangeProvider", collection: groupVersion + "/tokenexchangeproviders",
+			status:      `{"observedGeneration":1,"conditions":[{"type":"Ready","status":"False","reason":"OfATest","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}`,
+			statusField: []string{"observedGeneration"},
+			spec: map[string]any{
+				"issuer": map[string]any{"url": "https://east.example", "jwks": `{"keys":[]}`}, "audiences": []any{"peering.entente.dev:u:logs"}, "usernamePrefix": "peer:u:",
+			},
+			change:  `{"spec":{"audiences":[]}}`,
+			longest: 253,
 		},
 	}
 }
@@ -124,9 +138,14 @@ func (k plainKind) writes(t *testing.T, s *api) {
 	assert.Contains(t, warned.warnings(), `unknown field`)
 	generated := s.do(t, harness.Operator, http.MethodPost, k.collection+"?dryRun=All", encode(t, set(t, set(t, k.object(""), nil, "metadata", "name"), "some-", "metadata", "generateName"))).want(t, 201)
 	assert.Regexp(t, "^some-.{5}$", name(generated.object(t)))
-	for _, bad := range []string{"a.b", strings.Repeat("x", 64)} {
+	bad := []string{"a..b", "A", strings.Repeat("x", k.longest+1)}
+	if k.longest < 64 {
+		bad = append(bad, "a.b")
+	}
+	for _, bad := range bad {
 		assert.Equal(t, []string{"metadata.name"}, s.do(t, harness.Operator, http.MethodPost, k.collection, encode(t, k.object(bad))).want(t, 422).causes(t), "K1")
 	}
+	s.do(t, harness.Operator, http.MethodPost, k.collection+"?dryRun=All", encode(t, k.object(strings.Repeat("x", k.longest)))).want(t, 201)
 	s.do(t, harness.Operator, http.MethodPost, k.collection, encode(t, joinPeer("other", ""))).want(t, 400)
 }
 
@@ -234,7 +253,7 @@ func (k plainKind) reads(t *testing.T, s *api) {
 	assert.Len(t, first.items(t), 2)
 	assert.Len(t, rest.items(t), 1)
 	assert.Equal(t, k.kind+"List", rest.object(t)["kind"])
-	for _, selector := range []string{"spec.version%3D1.0.0", "status.state%3DPaired", "metadata.uid%3D1"} {
+	for _, selector := range []string{"spec.version%3D1.0.0", "spec.usernamePrefix%3Dx", "status.state%3DPaired", "metadata.uid%3D1"} {
 		for _, r := range [][2]string{{"GET", "?"}, {"GET", "?watch=1&"}, {"DELETE", "?"}} {
 			s.do(t, harness.Admin, r[0], k.collection+r[1]+"fieldSelector="+selector, "").want(t, 400)
 		}
@@ -340,6 +359,7 @@ func TestK3PlainTables(t *testing.T) {
 	}{
 		{plainKinds()[0], map[string]any{"Name": "t", "Version": "1.0.0", "Valid": "True", "Reason": "OfATest", "Rules": 0.0, "Consumers": 1.0}},
 		{plainKinds()[1], map[string]any{"Name": "t", "State": "Paired", "Cluster": "", "Remote Namespaces": 1.0, "Reason": "OfATest", "Capabilities": "logs"}},
+		{plainKinds()[2], map[string]any{"Name": "t", "Ready": "False", "Reason": "OfATest", "Issuer": "https://east.example", "Prefix": "peer:u:", "Audiences": 1.0}},
 	} {
 		for _, path := range []string{test.kind.collection, test.kind.path("t"), test.kind.path("t") + "/status"} {
 			table := s.do(t, harness.Viewer, http.MethodGet, path, "", accept(tableType)).want(t, 200).object(t)

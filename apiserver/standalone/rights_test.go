@@ -43,7 +43,7 @@ func decide(t *testing.T, e *Environment, attributes authorizer.Attributes) bool
 
 // Design section 3: admin may everything; operator every verb on every kind and
 // status but not clusterpeers/sensitive; viewer get, list and watch. G2, G4: nobody but
-// the admin escalates, binds or pairs.
+// the admin escalates, binds or pairs. G8: nor sends anything to a peer.
 func TestDefaultRights(t *testing.T) {
 	e := prepared(t, Config{DataDir: t.TempDir()})
 	require.Empty(t, e.Authorizer.Problems())
@@ -53,25 +53,27 @@ func TestDefaultRights(t *testing.T) {
 	beyond := []string{"use", "bind", "escalate", "pair", "impersonate", "*"}
 	all := append(slices.Clone(every), beyond...)
 	resources := map[string]authorizer.AttributesRecord{
-		"clusterpeers":               {APIGroup: "peering.entente.dev", Resource: "clusterpeers"},
-		"clusterpeers/status":        {APIGroup: "peering.entente.dev", Resource: "clusterpeers", Subresource: "status"},
-		"clusterpeers/sensitive":     {APIGroup: "peering.entente.dev", Resource: "clusterpeers", Subresource: "sensitive"},
-		"peeringcapabilities":        {APIGroup: "peering.entente.dev", Resource: "peeringcapabilities"},
-		"peeringcapabilities/status": {APIGroup: "peering.entente.dev", Resource: "peeringcapabilities", Subresource: "status"},
-		"projectpeers":               {APIGroup: "peering.entente.dev", Resource: "projectpeers", Namespace: "default"},
-		"projectpeers/status":        {APIGroup: "peering.entente.dev", Resource: "projectpeers", Subresource: "status", Namespace: "default"},
-		"clusterpeers/proxy":         {APIGroup: "peering.entente.dev", Resource: "clusterpeers", Subresource: "proxy"},
-		"others of the group":        {APIGroup: "peering.entente.dev", Resource: "others"},
-		"another group":              {APIGroup: "core.convoy.kumodo.io", Resource: "clusters", Namespace: "default"},
-		"the core group":             {Resource: "secrets", Namespace: "default"},
-		"another group's peers":      {APIGroup: "example.org", Resource: "clusterpeers"},
+		"clusterpeers":                  {APIGroup: "peering.entente.dev", Resource: "clusterpeers"},
+		"clusterpeers/status":           {APIGroup: "peering.entente.dev", Resource: "clusterpeers", Subresource: "status"},
+		"clusterpeers/sensitive":        {APIGroup: "peering.entente.dev", Resource: "clusterpeers", Subresource: "sensitive"},
+		"peeringcapabilities":           {APIGroup: "peering.entente.dev", Resource: "peeringcapabilities"},
+		"peeringcapabilities/status":    {APIGroup: "peering.entente.dev", Resource: "peeringcapabilities", Subresource: "status"},
+		"projectpeers":                  {APIGroup: "peering.entente.dev", Resource: "projectpeers", Namespace: "default"},
+		"projectpeers/status":           {APIGroup: "peering.entente.dev", Resource: "projectpeers", Subresource: "status", Namespace: "default"},
+		"tokenexchangeproviders":        {APIGroup: "peering.entente.dev", Resource: "tokenexchangeproviders"},
+		"tokenexchangeproviders/status": {APIGroup: "peering.entente.dev", Resource: "tokenexchangeproviders", Subresource: "status"},
+		"clusterpeers/proxy":            {APIGroup: "peering.entente.dev", Resource: "clusterpeers", Subresource: "proxy"},
+		"others of the group":           {APIGroup: "peering.entente.dev", Resource: "others"},
+		"another group":                 {APIGroup: "core.convoy.kumodo.io", Resource: "clusters", Namespace: "default"},
+		"the core group":                {Resource: "secrets", Namespace: "default"},
+		"another group's peers":         {APIGroup: "example.org", Resource: "clusterpeers"},
 	}
 	may := map[string]map[string][]string{
 		"admin":    {},
 		"operator": {},
 		"viewer":   {},
 	}
-	for _, resource := range []string{"clusterpeers", "peeringcapabilities", "projectpeers"} {
+	for _, resource := range []string{"clusterpeers", "peeringcapabilities", "projectpeers", "tokenexchangeproviders"} {
 		may["operator"][resource], may["operator"][resource+"/status"] = every, every
 		may["viewer"][resource], may["viewer"][resource+"/status"] = read, []string{"get"}
 	}
