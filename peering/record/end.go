@@ -30,6 +30,7 @@ func Leave(tx Tx, uid string, now time.Time) error {
 	}
 	peer.Remote.Keys = nil
 	peer.Remote.Ours, peer.Remote.Next = Credential{}, nil
+	peer.Remote.Data, peer.Remote.DataNext = nil, nil
 	peer.Remote.Fault = PeerLeft
 	if err := tx.PutPeer(peer); err != nil {
 		return err
