@@ -17,6 +17,7 @@ limitations under the License.
 package record
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -55,6 +56,26 @@ func KeepGrantKey(tx Tx, key *GrantKey) (*GrantKey, error) {
 		return nil, err
 	}
 	return key, tx.MoveEpoch()
+}
+
+// EnsureGrantKey returns the key of a ledger. If it has none yet, it makes one.
+func EnsureGrantKey(ctx context.Context, ledger Ledger, random io.Reader) (*GrantKey, error) {
+	if key := ledger.GrantKey(); key != nil {
+		return key, nil
+	}
+	fresh, err := NewGrantKey(random)
+	if err != nil {
+		return nil, err
+	}
+	var kept *GrantKey
+	err = ledger.Update(ctx, func(tx Tx) (err error) {
+		kept, err = KeepGrantKey(tx, fresh)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("could not record the key of grants: %w", err)
+	}
+	return kept, nil
 }
 
 // Proof is what shows that an object was made by whoever holds the key, for a peer and
