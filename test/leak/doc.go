@@ -26,6 +26,7 @@ limitations under the License.
 //   - bodies_test.go: the bodies, right and wrong ones, that are written
 //   - callers_test.go: who sends them, and what he may see
 //   - requests_test.go: every operation in every form, for every caller
+//   - proxies_test.go: the proxies of objects, where what is sent is for others
 //   - watches_test.go: watches of every form, and a right that comes and goes
 //   - kubectl_test.go: kubectl's own commands
 //   - process_test.go: what the process shows of itself

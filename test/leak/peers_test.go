@@ -140,13 +140,13 @@ func (x *side) look(t *testing.T, when string) {
 		peers, err := x.peersAs(t, harness.Viewer).List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
 		for _, o := range x.table.operations {
-			if o.kind != k || o.action != "get" && o.action != "list" {
+			if o.kind != k || o.method != http.MethodGet || !slices.Contains([]string{"get", "list", connect}, o.action) {
 				continue
 			}
 			var paths []string
 			if strings.Contains(o.path, "{name}") {
 				for _, peer := range peers.Items {
-					paths = append(paths, strings.ReplaceAll(o.path, "{name}", peer.Name))
+					paths = append(paths, strings.NewReplacer("{name}", peer.Name, "{path}", proxied).Replace(o.path))
 				}
 			} else {
 				paths = []string{o.path, o.path + "?resourceVersion=0", o.path + "?watch=1&resourceVersion=0&timeoutSeconds=1"}

@@ -282,6 +282,8 @@ func (x *task) run() {
 	}
 	x.seed(x.t, x.operation.kind, x.object)
 	switch x.operation.action {
+	case connect:
+		x.connects()
 	case "get":
 		for _, form := range x.forms() {
 			x.try(body{accepted: true}, "", form, "")

@@ -74,9 +74,9 @@ type field struct {
 // operation is something that can be asked for at a path.
 type operation struct {
 	method, path string
-	// action is the verb in the words of OpenAPI.
+	// action is the verb in the words of OpenAPI; that of a proxy is connect.
 	action string
-	// kind is nil unless it has sensitive fields.
+	// kind is nil unless it has sensitive fields. A proxy is of the kind that it is below.
 	kind *kind
 	// subresource is empty for objects and collections.
 	subresource string
@@ -242,22 +242,44 @@ func (table *table) addOperation(method, path string, raw json.RawMessage, commo
 	}
 	slices.Sort(o.contentTypes)
 	o.contentTypes = slices.Compact(o.contentTypes)
-	if of.GVK == nil || table.kinds[*of.GVK] == nil {
+	switch {
+	case o.action == connect:
+		o.kind = table.above(path)
+		if o.method != http.MethodGet && o.method != http.MethodHead {
+			o.contentTypes = proxiedTypes() // it takes all
+		}
+	case of.GVK != nil:
+		o.kind = table.kinds[*of.GVK]
+	}
+	if o.kind == nil {
 		return nil
 	}
-	o.kind = table.kinds[*of.GVK]
 	before, after, named := strings.Cut(o.path, "/{name}")
-	o.subresource = strings.TrimPrefix(after, "/")
+	o.subresource, _, _ = strings.Cut(strings.TrimPrefix(after, "/"), "/")
 	if !strings.Contains(o.path, "/watch/") && !named {
 		o.kind.collection = o.path
 	}
 	return o.check(before + after)
 }
 
+// above is the kind with sensitive fields of the object that a path is below; nil: none.
+// Paths are added in their order, collections before what is in them.
+func (table *table) above(path string) *kind {
+	for _, k := range table.kinds {
+		if k.collection != "" && strings.HasPrefix(path, k.collection+"/") {
+			return k
+		}
+	}
+	return nil
+}
+
 // check fails if the suite does not know how to ask for something.
 func (o *operation) check(rest string) error {
 	writes := []string{"post", "put", "patch", "delete", "deletecollection"}
-	if reads := []string{"get", "list", "watch", "watchlist"}; !slices.Contains(append(reads, writes...), o.action) {
+	if o.action == connect {
+		rest = strings.TrimSuffix(rest, "/{path}")
+	}
+	if reads := []string{"get", "list", "watch", "watchlist", connect}; !slices.Contains(append(reads, writes...), o.action) {
 		return fmt.Errorf("%s is about a kind with sensitive fields: the suite has to know what %q is", o, o.action)
 	}
 	if strings.Contains(rest, "{") {
@@ -280,7 +302,9 @@ func (s *suite) checkDiscovery(t *testing.T) {
 	s.getJSON(t, "/apis", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", &groups)
 	require.NotEmpty(t, groups.Items)
 	has := func(path, action string) bool {
-		return slices.ContainsFunc(s.table.operations, func(o *operation) bool { return o.path == path && o.action == action })
+		return slices.ContainsFunc(s.table.operations, func(o *operation) bool {
+			return o.path == path && (o.action == action || o.action == connect && strings.EqualFold(o.method, action))
+		})
 	}
 	actions := map[string]string{"create": "post", "update": "put"}
 	check := func(object, collection string, verbs metav1.Verbs) {
@@ -334,13 +358,18 @@ func TestTableKnowsWhatItDoesNotKnow(t *testing.T) {
 		return model("ClusterPeer", sensitiveSpec) + `,"paths":{"` + path + `":{"` + method + `":{"x-kubernetes-action":"` + action + `","x-kubernetes-group-version-kind":` + gvk +
 			`,"parameters":[{"name":"dryRun"}],"requestBody":{"content":{"` + content + `":{}}}}}}}`
 	}
+	below := func(path string) string {
+		return strings.TrimSuffix(operation("/apis/x", "get", "list", "*/*"), "}}") + `,"/apis/x/` + path + `":{"patch":{"x-kubernetes-action":"connect"}}}}`
+	}
 	for what, test := range map[string]struct{ document, says string }{
 		"all is known":         {operation("/apis/x/{name}/y", "put", "put", "*/*"), ""},
 		"nothing is sensitive": {model("Other", `{"spec":{"type":"string"}}`) + "}", ""},
 		"a kind":               {model("Other", sensitiveSpec) + "}", "has to be told about it"},
 		"a field in a list":    {model("ClusterPeer", `{"spec":{"items":{"properties":{"x":{"x-kubernetes-sensitive-data":true}}}}}`) + "}", "in the list at [spec]"},
-		"a verb":               {operation("/apis/x/{name}/proxy", "get", "connect", "*/*"), `what "connect" is`},
+		"a verb":               {operation("/apis/x/{name}/scale", "get", "guess", "*/*"), `what "guess" is`},
 		"a path":               {operation("/apis/x/{name}/proxy/{path}", "get", "get", "*/*"), "into the path"},
+		"a path of a proxy":    {below("{name}/proxy/{path}/{more}"), "into the path"},
+		"a proxy":              {below("{name}/proxy/{path}"), ""},
 		"a content type":       {operation("/apis/x/{name}", "patch", "patch", "application/new-patch+json"), "bodies of type application/new-patch+json"},
 		"no content type":      {strings.Replace(operation("/apis/x/{name}", "put", "put", "*/*"), `"requestBody"`, `"other"`, 1), "nothing of bodies"},
 	} {
