@@ -90,6 +90,7 @@ func Kubectl(t *testing.T, target Target, users Users) {
 			"Auth":             k.testAuth,
 			"Capability":       k.testCapability,
 			"ProjectPeer":      k.testProjectPeer,
+			"Provider":         k.testProvider,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -203,6 +204,12 @@ func (k *kubectlSuite) testAuth(t *testing.T) {
 		{k.Operator, []string{"create", "peercap"}, "yes"},
 		{k.Operator, []string{"deletecollection", "projectpeers"}, "yes"},
 		{k.Operator, []string{"patch", "projectpeers", "--subresource=status"}, "yes"},
+		{k.Operator, []string{"delete", "tokenexchangeproviders"}, "yes"},
+		{k.Viewer, []string{"list", "tokenexchangeproviders"}, "yes"},
+		{k.Viewer, []string{"delete", "tokenexchangeproviders"}, "no"},
+		// G8: nor are they by it somebody in another cluster.
+		{k.Operator, []string{"get", "cpeer", "--subresource=proxy"}, "no"},
+		{k.Viewer, []string{"get", "cpeer", "--subresource=proxy"}, "no"},
 		{k.Viewer, []string{"watch", "peercap"}, "yes"},
 		{k.Viewer, []string{"list", "projectpeers", "-n", "default"}, "yes"},
 		{k.Viewer, []string{"update", "peercap"}, "no"},
@@ -219,5 +226,6 @@ func (k *kubectlSuite) testAuth(t *testing.T) {
 	list := k.must(t, k.Operator, "", "auth", "can-i", "--list")
 	assert.Regexp(t, `(?m)^clusterpeers\.peering\.entente\.dev +\[\] +\[\] +\[get list watch create update patch delete deletecollection\]`, list)
 	assert.NotContains(t, list, "sensitive")
+	assert.NotContains(t, list, "proxy")
 	assert.Regexp(t, `(?m)^clusterpeers\.peering\.entente\.dev/sensitive +\[\] +\[held\] +\[get list watch update patch\]`, k.must(t, Keyholder, "", "auth", "can-i", "--list"))
 }

@@ -145,3 +145,18 @@ func (k *kubectlSuite) testProjectPeer(t *testing.T) {
 	k.refused(t, k.Viewer, "", []string{"delete", "--raw", "/apis/peering.entente.dev/v1alpha1/namespaces/default/projectpeers"}, []string{"cannot deletecollection resource"})
 	k.refused(t, k.Operator, strings.Replace(manifest, "someone", "a.b", 1), []string{"create", "-f", "-"}, []string{"Invalid", "metadata.name"})
 }
+
+// K1–K3, G6: what people see of TokenExchangeProviders. None is made here: those that
+// Entente makes are of peers.
+func (k *kubectlSuite) testProvider(t *testing.T) {
+	const manifest = "apiVersion: peering.entente.dev/v1alpha1\nkind: TokenExchangeProvider\nmetadata: {name: peer-someone.else}\n" +
+		"spec: {issuer: {url: \"https://issuer.example\"}, audiences: [a], usernamePrefix: \"peer:\"}\n"
+	k.must(t, k.Viewer, "", "get", "tokenexchangeproviders", "-o", "wide")
+	made := k.must(t, k.Operator, manifest+"status: {observedGeneration: 7}\n", "create", "-f", "-", "--dry-run=server", "-o", "yaml")
+	assert.Contains(t, made, "kind: TokenExchangeProvider")
+	assert.NotContains(t, made, "observedGeneration:", "the status is not written on create")
+	k.must(t, k.Operator, manifest, "apply", "--server-side", "-f", "-", "--dry-run=server")
+	k.refused(t, k.Viewer, "", []string{"get", "tokenexchangeprovider", "peer-someone.else"}, []string{"NotFound"})
+	k.refused(t, k.Viewer, manifest, []string{"create", "-f", "-"}, []string{"Forbidden", `cannot create resource "tokenexchangeproviders"`})
+	k.refused(t, k.Operator, strings.Replace(manifest, "someone", "a b", 1), []string{"create", "-f", "-"}, []string{"Invalid", "metadata.name"})
+}

@@ -43,9 +43,10 @@ func (k *kubectlSuite) testDiscovery(t *testing.T) {
 			{"clusterpeers", "cpeer", "peering.entente.dev/v1alpha1", "false", "ClusterPeer", verbs, "entente"},
 			{"peeringcapabilities", "peercap", "peering.entente.dev/v1alpha1", "false", "PeeringCapability", verbs, "entente"},
 			{"projectpeers", "peering.entente.dev/v1alpha1", "true", "ProjectPeer", verbs, "entente"},
+			{"tokenexchangeproviders", "peering.entente.dev/v1alpha1", "false", "TokenExchangeProvider", verbs, "entente"},
 		}, got, user)
 	}
-	assert.Equal(t, "clusterpeers.peering.entente.dev\npeeringcapabilities.peering.entente.dev\nprojectpeers.peering.entente.dev\n",
+	assert.Equal(t, "clusterpeers.peering.entente.dev\npeeringcapabilities.peering.entente.dev\nprojectpeers.peering.entente.dev\ntokenexchangeproviders.peering.entente.dev\n",
 		k.must(t, k.Viewer, "", "api-resources", "--categories=entente", "-o", "name", "--sort-by=name"))
 	assert.Contains(t, k.must(t, k.Viewer, "", "api-versions"), "peering.entente.dev/v1alpha1\n")
 	for _, name := range []string{"cpeer", "clusterpeer", "clusterpeers", "ClusterPeer", "clusterpeers.peering.entente.dev", "clusterpeers.v1alpha1.peering.entente.dev", "entente"} {
@@ -60,6 +61,8 @@ func (k *kubectlSuite) testExplain(t *testing.T) {
 		"cpeer":       reflect.TypeFor[peeringv1alpha1.ClusterPeer](),
 		"peercap":     reflect.TypeFor[peeringv1alpha1.PeeringCapability](),
 		"projectpeer": reflect.TypeFor[peeringv1alpha1.ProjectPeer](),
+
+		"tokenexchangeprovider": reflect.TypeFor[peeringv1alpha1.TokenExchangeProvider](),
 	} {
 		var want []string
 		for _, block := range []string{"Spec", "Status"} {
@@ -73,24 +76,25 @@ func (k *kubectlSuite) testExplain(t *testing.T) {
 		assert.Equal(t, want, got, "fields of the types, and of kubectl explain %s --recursive", name)
 	}
 	for field, texts := range map[string][]string{
-		"cpeer":                                  {"GROUP:      peering.entente.dev", "KIND:       ClusterPeer", "VERSION:    v1alpha1"},
-		"cpeer.spec":                             {"<ClusterPeerSpec>", "-required-"},
-		"cpeer.spec.type":                        {"<string>", "ENUM:\n    Invite\n    Join\n", "It cannot be changed"},
-		"cpeer.spec.capabilities":                {"<[]string>", "at most 63 characters"},
-		"cpeer.spec.invite.tokenTTL":             {"<string>", "from 1m to 24h"},
-		"cpeer.spec.join.connectionString":       {"<string>", "at most 4096 characters", "`<omitted>`"},
-		"cpeer.status.invite.connectionString":   {"<string>", "at most 4096 characters", "`<omitted>`"},
-		"cpeer.status.phase":                     {"<string>", "ENUM:\n    Active\n    Error\n    Pending\n"},
-		"cpeer.status.conditions.reason":         {"FIELD: reason <string>"},
-		"clusterpeers.status.grants":             {"<[]Grant>", "capability\t<string> -required-"},
-		"clusterpeers.status.observedGeneration": {"<integer>"},
-		"peercap":                                {"KIND:       PeeringCapability", "at most 63 characters"},
-		"peercap.spec":                           {"<PeeringCapabilitySpec>", "version\t<string> -required-"},
-		"peercap.spec.version":                   {"<string>", "at most 64 letters"},
-		"peercap.spec.consumers.kind":            {"<string>", "ENUM:\n    ServiceAccount\n"},
-		"peercap.spec.consumers.name":            {"<string>", "at most 253 characters"},
-		"peercap.spec.rules":                     {"<[]CapabilityRule>", "at most 253 characters"},
-		"projectpeers.status.state":              {"<string>", "ENUM:\n    Paired\n    PeerUnreachable\n"},
+		"cpeer":                                      {"GROUP:      peering.entente.dev", "KIND:       ClusterPeer", "VERSION:    v1alpha1"},
+		"cpeer.spec":                                 {"<ClusterPeerSpec>", "-required-"},
+		"cpeer.spec.type":                            {"<string>", "ENUM:\n    Invite\n    Join\n", "It cannot be changed"},
+		"cpeer.spec.capabilities":                    {"<[]string>", "at most 63 characters"},
+		"cpeer.spec.invite.tokenTTL":                 {"<string>", "from 1m to 24h"},
+		"cpeer.spec.join.connectionString":           {"<string>", "at most 4096 characters", "`<omitted>`"},
+		"cpeer.status.invite.connectionString":       {"<string>", "at most 4096 characters", "`<omitted>`"},
+		"cpeer.status.phase":                         {"<string>", "ENUM:\n    Active\n    Error\n    Pending\n"},
+		"cpeer.status.conditions.reason":             {"FIELD: reason <string>"},
+		"clusterpeers.status.grants":                 {"<[]Grant>", "capability\t<string> -required-"},
+		"clusterpeers.status.observedGeneration":     {"<integer>"},
+		"peercap":                                    {"KIND:       PeeringCapability", "at most 63 characters"},
+		"peercap.spec":                               {"<PeeringCapabilitySpec>", "version\t<string> -required-"},
+		"peercap.spec.version":                       {"<string>", "at most 64 letters"},
+		"peercap.spec.consumers.kind":                {"<string>", "ENUM:\n    ServiceAccount\n"},
+		"peercap.spec.consumers.name":                {"<string>", "at most 253 characters"},
+		"peercap.spec.rules":                         {"<[]CapabilityRule>", "at most 253 characters"},
+		"tokenexchangeproviders.spec.usernamePrefix": {"<string>", "64 characters"},
+		"projectpeers.status.state":                  {"<string>", "ENUM:\n    Paired\n    PeerUnreachable\n"},
 	} {
 		output := k.must(t, k.Viewer, "", "explain", field)
 		for _, text := range texts {

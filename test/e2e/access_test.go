@@ -44,24 +44,26 @@ var (
 	viewerMay          = onEachKind([]string{"get", "list", "watch"}, []string{"get"})
 	operatorMay        = onEachKind([]string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}, []string{"get", "update", "patch"})
 	sensitiveReaderMay = map[string][]string{"clusterpeers": {"get", "list", "watch"}, "clusterpeers/sensitive": {"get", "list", "watch"}}
+	consumerMay        = map[string][]string{"clusterpeers/proxy": {"get", "create", "update", "patch", "delete"}}
 )
 
 // onEachKind are verbs on the objects of all kinds, and on their status.
 func onEachKind(objects, status []string) map[string][]string {
 	may := map[string][]string{}
-	for _, resource := range []string{"clusterpeers", "peeringcapabilities", "projectpeers"} {
+	for _, resource := range []string{"clusterpeers", "peeringcapabilities", "projectpeers", "tokenexchangeproviders"} {
 		may[resource], may[resource+"/status"] = objects, status
 	}
 	return may
 }
 
-// Each verb of each role for people works, and nothing more.
+// Each verb of each role for people and modules works, and nothing more.
 func (s *suite) roles(t *testing.T) {
 	s.sees("roles-entente-sensitive-reader")
 	for role, may := range map[string]map[string][]string{
 		"entente-viewer":           viewerMay,
 		"entente-operator":         operatorMay,
 		"entente-sensitive-reader": sensitiveReaderMay,
+		"entente-consumer":         consumerMay,
 	} {
 		t.Run(role, func(t *testing.T) { s.role(t, role, may) })
 	}
@@ -86,7 +88,8 @@ func (s *suite) role(t *testing.T, role string, may map[string][]string) {
 	reviews := s.Clientset(t, user).AuthorizationV1().SelfSubjectAccessReviews()
 	tries := attempts(user)
 	for _, resource := range []string{
-		"clusterpeers", "clusterpeers/status", "clusterpeers/sensitive", "peeringcapabilities", "peeringcapabilities/status", "projectpeers", "projectpeers/status",
+		"clusterpeers", "clusterpeers/status", "clusterpeers/sensitive", "clusterpeers/proxy", "peeringcapabilities", "peeringcapabilities/status", "projectpeers", "projectpeers/status",
+		"tokenexchangeproviders", "tokenexchangeproviders/status",
 	} {
 		for _, verb := range []string{"get", "list", "watch", "create", "update", "patch", "deletecollection", "delete", "*", "impersonate", "escalate", "bind", "pair"} {
 			allowed := false

@@ -36,6 +36,14 @@ import (
 // everyVerb is what K2 asks for, in the order of discovery.
 var everyVerb = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
+// verbsBelow are those of a subresource, in the order of discovery.
+func verbsBelow(subresource string) []string {
+	if subresource == "proxy" {
+		return []string{"create", "delete", "get", "patch", "update"}
+	}
+	return []string{"get", "patch", "update"}
+}
+
 func decoded[T any](t testing.TB, content string) (into T) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(content), &into), content)
@@ -76,16 +84,17 @@ func (s *suite) discovery(t *testing.T) {
 			assert.Equal(t, []string{"entente"}, resource.Categories, resource.Resource)
 			var subresources []string
 			for _, subresource := range resource.Subresources {
-				assert.Equal(t, []string{"get", "patch", "update"}, subresource.Verbs, resource.Resource)
+				assert.Equal(t, verbsBelow(subresource.Subresource), subresource.Verbs, resource.Resource)
 				subresources = append(subresources, subresource.Subresource)
 			}
 			slices.Sort(subresources)
 			resources[resource.Resource] = served{resource.SingularResource, resource.ResponseKind.Kind, resource.Scope, resource.ShortNames, strings.Join(subresources, ",")}
 		}
 		assert.Equal(t, map[string]served{
-			"clusterpeers":        {"clusterpeer", "ClusterPeer", apidiscoveryv2.ScopeCluster, []string{"cpeer"}, "sensitive,status"},
-			"peeringcapabilities": {"peeringcapability", "PeeringCapability", apidiscoveryv2.ScopeCluster, []string{"peercap"}, "status"},
-			"projectpeers":        {"projectpeer", "ProjectPeer", apidiscoveryv2.ScopeNamespace, nil, "status"},
+			"clusterpeers":           {"clusterpeer", "ClusterPeer", apidiscoveryv2.ScopeCluster, []string{"cpeer"}, "proxy,sensitive,status"},
+			"peeringcapabilities":    {"peeringcapability", "PeeringCapability", apidiscoveryv2.ScopeCluster, []string{"peercap"}, "status"},
+			"projectpeers":           {"projectpeer", "ProjectPeer", apidiscoveryv2.ScopeNamespace, nil, "status"},
+			"tokenexchangeproviders": {"tokenexchangeprovider", "TokenExchangeProvider", apidiscoveryv2.ScopeCluster, nil, "status"},
 		}, resources)
 	})
 
@@ -108,8 +117,9 @@ func (s *suite) discovery(t *testing.T) {
 		assert.Equal(t, gv.String(), list.GroupVersion)
 		var resources []string
 		for _, resource := range list.APIResources {
-			verbs := []string{"get", "patch", "update"}
-			if !strings.Contains(resource.Name, "/") {
+			_, subresource, below := strings.Cut(resource.Name, "/")
+			verbs := verbsBelow(subresource)
+			if !below {
 				verbs = everyVerb
 				assert.Equal(t, []string{"entente"}, resource.Categories, resource.Name)
 			}
@@ -120,10 +130,13 @@ func (s *suite) discovery(t *testing.T) {
 			"clusterpeers ClusterPeer clusterpeer [cpeer] false",
 			"clusterpeers/status ClusterPeer  [] false",
 			"clusterpeers/sensitive ClusterPeer  [] false",
+			"clusterpeers/proxy ClusterPeerProxyOptions  [] false",
 			"peeringcapabilities PeeringCapability peeringcapability [peercap] false",
 			"peeringcapabilities/status PeeringCapability  [] false",
 			"projectpeers ProjectPeer projectpeer [] true",
 			"projectpeers/status ProjectPeer  [] true",
+			"tokenexchangeproviders TokenExchangeProvider tokenexchangeprovider [] false",
+			"tokenexchangeproviders/status TokenExchangeProvider  [] false",
 		}, resources)
 	})
 }
@@ -134,8 +147,8 @@ func (s *suite) openAPI(t *testing.T) {
 		group = "/apis/peering.entente.dev/v1alpha1"
 		mark  = "x-kubernetes-sensitive-data"
 	)
-	paths := []string{group + "/clusterpeers/{name}/sensitive"}
-	for _, collection := range []string{group + "/clusterpeers", group + "/peeringcapabilities", group + "/namespaces/{namespace}/projectpeers"} {
+	paths := []string{group + "/clusterpeers/{name}/sensitive", group + "/clusterpeers/{name}/proxy", group + "/clusterpeers/{name}/proxy/{path}"}
+	for _, collection := range []string{group + "/clusterpeers", group + "/peeringcapabilities", group + "/namespaces/{namespace}/projectpeers", group + "/tokenexchangeproviders"} {
 		paths = append(paths, collection, collection+"/{name}", collection+"/{name}/status")
 	}
 	type field struct {
@@ -164,7 +177,7 @@ func (s *suite) openAPI(t *testing.T) {
 				}
 			}
 			for _, kind := range schema.Kinds {
-				for _, name := range []string{`"ClusterPeer"`, `"PeeringCapability"`, `"ProjectPeer"`} {
+				for _, name := range []string{`"ClusterPeer"`, `"PeeringCapability"`, `"ProjectPeer"`, `"TokenExchangeProvider"`} {
 					if strings.Contains(string(kind), name) {
 						kinds++
 					}
@@ -172,7 +185,7 @@ func (s *suite) openAPI(t *testing.T) {
 			}
 		}
 		assert.Equal(t, 2, sensitive, "fields with %s", mark)
-		assert.Equal(t, 3, kinds, "schemas of our kinds")
+		assert.Equal(t, 4, kinds, "schemas of our kinds")
 	}
 
 	t.Run("v3", func(t *testing.T) {

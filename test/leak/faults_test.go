@@ -111,6 +111,13 @@ func faults() []fault {
 			plan:  plan{parts: []part{requests}, callers: []string{"operator"}, operations: only("put", "")},
 		},
 		{
+			name: "a proxy that answers itself", where: "answer: GET ",
+			file:  "registry/peering/clusterpeer/proxy.go",
+			right: `if p.carrier == nil {`,
+			wrong: `if planted("a proxy that answers itself") { responder.Object(http.StatusOK, obj); return http.NotFoundHandler(), nil }; if p.carrier == nil {`,
+			plan:  plan{parts: []part{requests}, callers: []string{"get-only"}, operations: only(connect, "proxy")},
+		},
+		{
 			name: "an encoding shared across the line", where: "watch: ",
 			file:  "registry/sensitive/watch.go",
 			right: `"redacted/"+id`,
