@@ -245,3 +245,27 @@ func TestG8ProxyStandalone(t *testing.T) {
 		s.do(t, harness.Operator, method, "east/proxy/logs", "").want(t, 403)
 	}
 }
+
+// G8, K2: kubectl looks up whether a kind takes dry runs at any one patch of that kind in
+// OpenAPI, and refuses one by itself if not. The patch of the proxy is of no kind that has
+// others.
+func TestG8ProxyIsNoPatchOfAnObject(t *testing.T) {
+	s := startAlone(t)
+	document := s.do(t, harness.Viewer, http.MethodGet, "/openapi/v3"+groupVersion, "").want(t, 200).object(t)
+	patches := map[string]int{}
+	for path, item := range field(document, "paths").(map[string]any) {
+		patch, ok := item.(map[string]any)["patch"].(map[string]any)
+		if !ok {
+			continue
+		}
+		kind, parameters := field(patch, "x-kubernetes-group-version-kind", "kind"), map[any]bool{}
+		patches[kind.(string)]++
+		for _, parameter := range asList(patch["parameters"]) {
+			parameters[parameter.(map[string]any)["name"]] = true
+		}
+		of := kind != "ClusterPeerProxyOptions"
+		assert.Equal(t, of, parameters["dryRun"] && parameters["fieldValidation"], "%s %s", path, kind)
+		assert.Equal(t, of, !strings.Contains(path, "/proxy"), "%s %s", path, kind)
+	}
+	assert.Equal(t, map[string]int{"ClusterPeer": 3, "ClusterPeerProxyOptions": 2, "PeeringCapability": 2, "ProjectPeer": 2, "TokenExchangeProvider": 2}, patches)
+}
