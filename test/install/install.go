@@ -45,9 +45,10 @@ import (
 
 // What artifacts/deploy calls things.
 const (
-	Namespace      = "entente-system"
-	ServiceAccount = "entente-apiserver"
-	service        = "entente-apiserver"
+	Namespace       = "entente-system"
+	AccessNamespace = "entente-access"
+	ServiceAccount  = "entente-apiserver"
+	service         = "entente-apiserver"
 )
 
 const (

@@ -207,7 +207,7 @@ func (p *policed) others(t *testing.T) {
 
 // No grant is made where nothing ever belongs to a project.
 func (p *policed) namespaces(t *testing.T) {
-	for namespace, refusal := range map[string]string{namespace: "", "default": "", "kube-system": "(G4)", "kube-public": "(G4)", install.Namespace: "(G4)"} {
+	for namespace, refusal := range map[string]string{namespace: "", "default": "", "kube-system": "(G4)", "kube-public": "(G4)", install.Namespace: "(G4)", install.AccessNamespace: "(G4)"} {
 		judged(t, refusal, p.role(t, namespace, hashed("x"), aRule), namespace)
 		judged(t, refusal, p.roleBinding(t, namespace, hashed("x"), ref("Role", hashed("x")), user(aConsumer)), namespace)
 	}
