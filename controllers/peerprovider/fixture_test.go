@@ -155,6 +155,7 @@ func (f *fixture) restart() {
 		cancel()
 		f.factory.Shutdown()
 	}
+	f.t.Cleanup(f.stop)
 	f.factory.StartWithContext(ctx)
 	f.factory.WaitForCacheSyncWithContext(f.t.Context())
 }
