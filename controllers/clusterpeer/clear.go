@@ -62,14 +62,16 @@ func strip(status, wanted *peeringv1alpha1.ClusterPeerStatus, f facts) {
 		ours := slices.Contains(ownConditions(), condition.Type) || nobodys(condition.Type, f)
 		return ours && meta.FindStatusCondition(wanted.Conditions, condition.Type) == nil
 	})
-	// What no controller writes yet could only lead somebody astray.
-	status.Access = nil
 	// What is left is written again when the informer brings the object.
 	if !equality.Semantic.DeepEqual(status.Offer, wanted.Offer) {
 		status.Offer = nil
 	}
 	if !equality.Semantic.DeepEqual(status.Peer, wanted.Peer) {
 		status.Peer = nil
+	}
+	// An endpoint or a certificate of his would lead workloads to him.
+	if !equality.Semantic.DeepEqual(status.Access, wanted.Access) {
+		status.Access = nil
 	}
 	if !equality.Semantic.DeepEqual(status.Grants, wanted.Grants) {
 		status.Grants = nil
@@ -89,13 +91,11 @@ func strip(status, wanted *peeringv1alpha1.ClusterPeerStatus, f facts) {
 	}
 }
 
-// nobodys tells whether a condition of ours is written by nobody: by no controller that
-// there is or, without a gateway or a host cluster, by nobody who looks at it.
+// nobodys tells whether a condition of ours is written by nobody: without a gateway or a host
+// cluster nobody looks at what it is about.
 func nobodys(conditionType string, f facts) bool {
 	switch conditionType {
-	case peeringv1alpha1.ConditionTokenExchangeReady:
-		return true
-	case peeringv1alpha1.ConditionClientCertEnforced, peeringv1alpha1.ConditionServerCertOurs:
+	case peeringv1alpha1.ConditionClientCertEnforced, peeringv1alpha1.ConditionServerCertOurs, peeringv1alpha1.ConditionTokenExchangeReady:
 		return !f.gateway
 	case peeringv1alpha1.ConditionGrantsApplied:
 		return !f.host

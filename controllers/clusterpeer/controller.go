@@ -60,6 +60,16 @@ const (
 	staleFor = 5 * time.Second
 )
 
+// Providers says what keeps the TokenExchangeProviders of peers from being made (G6).
+type Providers interface {
+	// Fault returns reason and message of what keeps that of the ClusterPeer with a UID from
+	// being made, so that it is not ready; empty: nothing does.
+	Fault(peerUID string) (reason, message string)
+	// Subscribe has enqueue called with the name of each ClusterPeer whose fault may have
+	// changed. It returns how to end that.
+	Subscribe(enqueue func(cache.ObjectName)) (cancel func())
+}
+
 // Config is what the controller needs from outside. All of it but Host is required.
 type Config struct {
 	// Client reads connection strings and writes statuses.
@@ -74,6 +84,9 @@ type Config struct {
 	Ledger record.Ledger
 	// Plans says which capabilities take effect and which projects are paired.
 	Plans access.Plans
+	// Providers says what keeps the TokenExchangeProviders of peers from being made. It is
+	// asked only if this cluster has a gateway.
+	Providers Providers
 	// Dialer talks to other clusters.
 	Dialer Dialer
 	// Self is this cluster. Without endpoints it can join, and not invite.
@@ -87,7 +100,7 @@ type Config struct {
 
 func (c Config) complete() bool {
 	return c.Client != nil && c.Informer != nil && c.Recorder != nil && c.Clock != nil &&
-		c.Ledger != nil && c.Plans != nil && c.Dialer != nil && c.Self.ClusterUUID != "" && c.TokenRandom != nil
+		c.Ledger != nil && c.Plans != nil && c.Providers != nil && c.Dialer != nil && c.Self.ClusterUUID != "" && c.TokenRandom != nil
 }
 
 // Controller issues and uses connection strings, ends peerings, and keeps the statuses
@@ -101,6 +114,7 @@ type Controller struct {
 	clock     clock.WithTicker
 	ledger    record.Ledger
 	plans     access.Plans
+	providers Providers
 	dialer    Dialer
 	self      exchange.Self
 	host      bool
@@ -141,6 +155,7 @@ func New(config Config) (*Controller, error) {
 		clock:     config.Clock,
 		ledger:    config.Ledger,
 		plans:     config.Plans,
+		providers: config.Providers,
 		dialer:    config.Dialer,
 		self:      config.Self,
 		host:      config.Host,
@@ -188,7 +203,9 @@ func (c *Controller) subscribe(enqueue func(cache.ObjectName)) (cancel func()) {
 		enqueue(cache.ObjectName{Name: peer.Name})
 	}
 	unplan := c.plans.Subscribe(enqueue)
+	unprovide := c.providers.Subscribe(enqueue)
 	return func() {
+		unprovide()
 		unplan()
 		unsubscribe()
 	}
@@ -278,6 +295,9 @@ func (c *Controller) look(peer *peeringv1alpha1.ClusterPeer) (*look, error) {
 	l.gateway, l.host = len(c.self.Endpoints) > 0, c.host
 	l.authority = c.ledger.Authority()
 	l.grants = c.ledger.Grants(l.record.UID)
+	if l.gateway {
+		l.provider.reason, l.provider.message = c.providers.Fault(l.record.UID)
+	}
 	plan, err := c.plans.Plan(peer)
 	switch {
 	case errors.Is(err, access.ErrUnknown):

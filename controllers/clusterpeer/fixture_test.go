@@ -76,6 +76,8 @@ type fixture struct {
 	clock  *clocktesting.FakeClock
 	// planned is what the model of access is to say.
 	planned *plans
+	// provider is what keeps the TokenExchangeProvider from being made.
+	provider *providers
 	*Controller
 }
 
@@ -95,6 +97,19 @@ func (p *plans) Plan(*peeringv1alpha1.ClusterPeer) (*access.Plan, error) {
 
 func (*plans) Subscribe(func(cache.ObjectName)) (cancel func()) { return func() {} }
 
+// providers says what it is told to of the TokenExchangeProvider of each ClusterPeer.
+type providers struct {
+	reason, message string
+	enqueue         func(cache.ObjectName)
+}
+
+func (p *providers) Fault(string) (reason, message string) { return p.reason, p.message }
+
+func (p *providers) Subscribe(enqueue func(cache.ObjectName)) (cancel func()) {
+	p.enqueue = enqueue
+	return func() { p.enqueue = nil }
+}
+
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{
@@ -105,7 +120,8 @@ func newFixture(t *testing.T) *fixture {
 		random: &counter{},
 		clock:  clocktesting.NewFakeClock(noon),
 
-		planned: &plans{},
+		planned:  &plans{},
+		provider: &providers{},
 	}
 	authority := newAuthority(t, "ours", noon)
 	require.NoError(t, f.ledger.Update(t.Context(), func(tx record.Tx) error { return tx.PutAuthority(&record.Authority{Current: authority}) }))
@@ -120,7 +136,7 @@ func (f *fixture) restart() {
 	f.events = recorder.Events
 	informer := externalversions.NewSharedInformerFactory(f.server.client, 0).Peering().V1alpha1().ClusterPeers()
 	controller, err := New(Config{
-		Client: f.server.client, Informer: informer, Recorder: recorder, Clock: f.clock, Ledger: f.ledger, Plans: f.planned, Dialer: f.dialer,
+		Client: f.server.client, Informer: informer, Recorder: recorder, Clock: f.clock, Ledger: f.ledger, Plans: f.planned, Providers: f.provider, Dialer: f.dialer,
 		Self: exchange.Self{ClusterUUID: ourUUID, Endpoints: []string{"https://ours.example.com:9443"}}, TokenRandom: f.random,
 	})
 	require.NoError(f.t, err)
@@ -400,7 +416,8 @@ func TestNewRefusesAnIncompleteConfig(t *testing.T) {
 	f := newFixture(t)
 	complete := Config{
 		Client: f.server.client, Informer: externalversions.NewSharedInformerFactory(f.server.client, 0).Peering().V1alpha1().ClusterPeers(),
-		Recorder: f.recorder, Clock: f.clock, Ledger: f.ledger, Plans: f.planned, Dialer: f.dialer, Self: exchange.Self{ClusterUUID: ourUUID}, TokenRandom: f.random,
+		Recorder: f.recorder, Clock: f.clock, Ledger: f.ledger, Plans: f.planned, Providers: f.provider, Dialer: f.dialer,
+		Self: exchange.Self{ClusterUUID: ourUUID}, TokenRandom: f.random,
 	}
 	_, err = New(complete)
 	require.NoError(t, err, "no endpoint: it can join")
@@ -408,6 +425,7 @@ func TestNewRefusesAnIncompleteConfig(t *testing.T) {
 		"client": func(c *Config) { c.Client = nil }, "informer": func(c *Config) { c.Informer = nil }, "recorder": func(c *Config) { c.Recorder = nil },
 		"clock": func(c *Config) { c.Clock = nil }, "ledger": func(c *Config) { c.Ledger = nil }, "dialer": func(c *Config) { c.Dialer = nil },
 		"UUID": func(c *Config) { c.Self = exchange.Self{} }, "random": func(c *Config) { c.TokenRandom = nil }, "plans": func(c *Config) { c.Plans = nil },
+		"providers": func(c *Config) { c.Providers = nil },
 	} {
 		config := complete
 		forget(&config)

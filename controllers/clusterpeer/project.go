@@ -53,7 +53,12 @@ type facts struct {
 	plan *access.Plan
 	// grants are what there is.
 	grants []*record.Grant
+	// provider is what keeps the TokenExchangeProvider from being made; zero: nothing does.
+	provider providerFault
 }
+
+// providerFault is reason and message of what keeps a TokenExchangeProvider from being made.
+type providerFault struct{ reason, message string }
 
 // project returns the status that a ClusterPeer should have: its own, with all that this
 // controller owns of it made anew from the record, never from itself (S1). It changes
@@ -68,6 +73,7 @@ func project(peer *peeringv1alpha1.ClusterPeer, rec *record.Peer, f facts, now t
 	wanted.Peer = projectRemote(rec.Remote)
 	wanted.Grants = projectGrants(f.grants)
 	projectAccess(wanted, f.plan)
+	wanted.Access = projectWayIn(peer, rec, wanted.EffectiveCapabilities)
 
 	status := metav1.ConditionFalse
 	if reason == ReasonActive {

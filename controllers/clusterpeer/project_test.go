@@ -78,6 +78,7 @@ func TestP13ReadyOfAnInvite(t *testing.T) {
 	}
 	ca := &record.Authority{}
 	shown := facts{gateway: true, authority: ca, issued: issuedShown}
+	foreign := facts{gateway: true, authority: ca, provider: providerFault{"ForeignProvider", "It is foreign."}}
 	const hint = " For another one, set annotation peering.entente.dev/renew to status.invite.tokenID."
 	for name, test := range map[string]struct {
 		rec     record.Peer
@@ -104,6 +105,10 @@ func TestP13ReadyOfAnInvite(t *testing.T) {
 		"P6: something else":     {record.Peer{Invite: refused(record.TokenRejected)}, shown, failed, "TokenRejected", "A cluster was refused. The connection string was not used up."},
 		"P7: unconfirmed":        {record.Peer{Invite: used(nil), Remote: livePeer(func(r *record.Remote) { r.ConfirmedAt = time.Time{} })}, shown, pending, "WaitingForPeer", "The connection string was used between this cluster and cluster " + otherUUID + ". Waiting for the first exchange."},
 		"active":                 {record.Peer{Invite: used(nil), Remote: livePeer(nil)}, shown, active, "Active", "Paired with cluster " + otherUUID + "."},
+		"G6: foreign provider":   {record.Peer{Invite: used(nil), Remote: livePeer(nil)}, foreign, failed, "ForeignProvider", "Paired with cluster " + otherUUID + ". It is foreign."},
+		"G6: unreachable first":  {record.Peer{Invite: used(nil), Remote: livePeer(func(r *record.Remote) { r.Unreachable = noon })}, foreign, failed, "PeerUnreachable", "There has been no contact with cluster " + otherUUID + " since 2026-11-01T12:00:00Z. It is tried again all the time."},
+		"G6: unconfirmed first":  {record.Peer{Invite: used(nil), Remote: livePeer(func(r *record.Remote) { r.ConfirmedAt = time.Time{} })}, foreign, pending, "WaitingForPeer", "The connection string was used between this cluster and cluster " + otherUUID + ". Waiting for the first exchange."},
+		"G6: its end first":      {record.Peer{Invite: used(nil), Remote: faulty(record.PeerLeft)}, foreign, failed, "PeerLeft", "The other cluster has deleted its ClusterPeer."},
 		"active, without a flag": {record.Peer{Invite: used(nil), Remote: livePeer(nil)}, facts{}, active, "Active", "Paired with cluster " + otherUUID + "."},
 		"P15: presented again": {
 			record.Peer{Invite: used(func(i *record.Invite) {

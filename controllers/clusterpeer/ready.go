@@ -25,15 +25,15 @@ import (
 
 // ready returns reason and message of the condition Ready. The messages are a closed
 // set: of what other clusters, and people, wrote they hold nothing but UUIDs whose form
-// was checked (P11, R15).
+// was checked (P11, R15), and names.
 func ready(peer *peeringv1alpha1.ClusterPeer, rec *record.Peer, f facts, now time.Time) (reason, message string) {
 	invite := peer.Spec.Type == peeringv1alpha1.ClusterPeerTypeInvite
 	switch {
 	case rec.Remote != nil && rec.Remote.Fault == "" && invite:
-		reason, message = paired(peer, rec.Remote)
+		reason, message = paired(peer, rec.Remote, f.provider)
 		return reason, message + presentedAgain(rec.Invite)
 	case rec.Remote != nil && rec.Remote.Fault == "":
-		reason, message = paired(peer, rec.Remote)
+		reason, message = paired(peer, rec.Remote, f.provider)
 		return reason, message + notUsed(peer, rec, f)
 	case invite:
 		return inviting(rec, f, now)
@@ -42,8 +42,10 @@ func ready(peer *peeringv1alpha1.ClusterPeer, rec *record.Peer, f facts, now tim
 	}
 }
 
-// paired is for a ClusterPeer that has a peer, and no fault with it.
-func paired(peer *peeringv1alpha1.ClusterPeer, remote *record.Remote) (reason, message string) {
+// paired is for a ClusterPeer that has a peer, and no fault with it. What is wrong with the
+// peering itself is said before what is wrong with its provider, which has a condition of
+// its own.
+func paired(peer *peeringv1alpha1.ClusterPeer, remote *record.Remote, provider providerFault) (reason, message string) {
 	cluster := "cluster " + remote.ClusterUUID
 	switch expected := peer.Spec.ExpectedClusterUUID(); {
 	case expected != "" && expected != remote.ClusterUUID:
@@ -52,6 +54,8 @@ func paired(peer *peeringv1alpha1.ClusterPeer, remote *record.Remote) (reason, m
 		return ReasonWaitingForPeer, "The connection string was used between this cluster and " + cluster + ". Waiting for the first exchange."
 	case !remote.Unreachable.IsZero():
 		return ReasonPeerUnreachable, "There has been no contact with " + cluster + " since " + clockTime(remote.Unreachable) + ". It is tried again all the time."
+	case provider.reason != "":
+		return provider.reason, "Paired with " + cluster + ". " + provider.message
 	default:
 		return ReasonActive, "Paired with " + cluster + "."
 	}

@@ -177,7 +177,7 @@ func newReal(t *testing.T) *whole {
 	factory := externalversions.NewSharedInformerFactory(client, 0)
 	controller, err := New(Config{
 		Client: client, Informer: factory.Peering().V1alpha1().ClusterPeers(), Recorder: events.NewFakeRecorder(1000), Clock: clock.RealClock{},
-		Ledger: r.ledger, Plans: &plans{}, Dialer: r.dialer, Self: exchange.Self{ClusterUUID: ourUUID, Endpoints: []string{"https://ours.example.com"}}, TokenRandom: &counter{},
+		Ledger: r.ledger, Plans: &plans{}, Providers: &providers{}, Dialer: r.dialer, Self: exchange.Self{ClusterUUID: ourUUID, Endpoints: []string{"https://ours.example.com"}}, TokenRandom: &counter{},
 	})
 	require.NoError(t, err)
 	r.controller = controller
@@ -273,7 +273,7 @@ func TestR11InviteOnTheRealServer(t *testing.T) {
 	for i, write := range []func() error{
 		func() error {
 			_, err := r.operator.PeeringV1alpha1().ClusterPeers().Patch(t.Context(), "p", types.MergePatchType,
-				[]byte(fmt.Sprintf(`{"status":{"invite":{"connectionString":%q},"peer":{"clusterUUID":%q},"offer":{"peeringVersion":"forged"}}}`, planted, thirdUUID)), metav1.PatchOptions{}, "status")
+				[]byte(fmt.Sprintf(`{"status":{"invite":{"connectionString":%q},"peer":{"clusterUUID":%q},"offer":{"peeringVersion":"forged"},"access":{"endpoint":"https://evil.example.com"}}}`, planted, thirdUUID)), metav1.PatchOptions{}, "status")
 			return err
 		},
 		func() error {
@@ -287,7 +287,7 @@ func TestR11InviteOnTheRealServer(t *testing.T) {
 	} {
 		require.NoError(t, write())
 		peer = r.eventually("p", func(p *peeringv1alpha1.ClusterPeer) bool {
-			return shownText(p) == "" && p.Status.Peer == nil && p.Status.Offer == nil && p.Status.Phase == peeringv1alpha1.ClusterPeerPhasePending &&
+			return shownText(p) == "" && p.Status.Peer == nil && p.Status.Offer == nil && p.Status.Access == nil && p.Status.Phase == peeringv1alpha1.ClusterPeerPhasePending &&
 				p.Status.Invite != nil && !p.Status.Invite.Used && meta.FindStatusCondition(p.Status.Conditions, "ClockSkew") == nil
 		})
 		assert.Equal(t, second.TokenID, peer.Status.Invite.TokenID, i)

@@ -16,7 +16,10 @@ limitations under the License.
 
 package clusterpeer
 
-import "entente.dev/entente/peering/record"
+import (
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/peering/record"
+)
 
 // Reasons of the condition Ready; Events about a ClusterPeer have the same (P13).
 const (
@@ -40,6 +43,13 @@ const (
 	// ReasonPeerUnreachable means that the other cluster is out of reach; that heals
 	// itself.
 	ReasonPeerUnreachable = "PeerUnreachable"
+
+	// ReasonProviderRejected means that the TokenExchangeProvider of the peer cannot be
+	// written, or that its keys are none.
+	ReasonProviderRejected = peeringv1alpha1.ReasonProviderRejected
+	// ReasonForeignProvider means that somebody else's object has the name of the
+	// TokenExchangeProvider.
+	ReasonForeignProvider = peeringv1alpha1.ReasonForeignProvider
 
 	// These are what the ledger has them for.
 

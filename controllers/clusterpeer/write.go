@@ -88,7 +88,7 @@ func configuration(peer *peeringv1alpha1.ClusterPeer, wanted *peeringv1alpha1.Cl
 	// An apply configuration has the fields of its type, under the same names in JSON.
 	owned, err := json.Marshal(peeringv1alpha1.ClusterPeerStatus{
 		Invite: wanted.Invite, Offer: wanted.Offer, Peer: wanted.Peer,
-		EffectiveCapabilities: wanted.EffectiveCapabilities, PairedProjectsCount: wanted.PairedProjectsCount, Grants: wanted.Grants,
+		EffectiveCapabilities: wanted.EffectiveCapabilities, PairedProjectsCount: wanted.PairedProjectsCount, Grants: wanted.Grants, Access: wanted.Access,
 	})
 	if err == nil {
 		err = json.Unmarshal(owned, status)
