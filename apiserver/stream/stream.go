@@ -35,61 +35,92 @@ type Supervisor struct {
 	clock clock.WithTicker
 
 	lock sync.Mutex
-	held map[*held]struct{}
+	held map[*request]struct{}
+	// over says that nobody looks any more.
+	over bool
 }
 
-type held struct {
+// request is one that lasts.
+type request struct {
 	stands func() bool
 	end    context.CancelFunc
 }
 
 // New returns a Supervisor, which does nothing until Run is called.
 func New(clk clock.WithTicker) *Supervisor {
-	return &Supervisor{clock: clk, held: map[*held]struct{}{}}
+	return &Supervisor{clock: clk, held: map[*request]struct{}{}}
 }
 
 // Hold returns a context that ends soon after stands has become false, which is quick and
-// is called from another goroutine. Release is to be called when the request is over.
+// is called from another goroutine, by one at a time. Release is to be called when the
+// request is over; stands may still be running then, and is not called again. Once Run has
+// returned the context has ended from the beginning.
 func (s *Supervisor) Hold(ctx context.Context, stands func() bool) (held context.Context, release func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	h := newHeld(stands, cancel)
+	held, cancel := context.WithCancel(ctx)
+	r := &request{stands: stands, end: cancel}
 	s.lock.Lock()
-	s.held[h] = struct{}{}
-	s.lock.Unlock()
-	return ctx, func() {
+	defer s.lock.Unlock()
+	if s.over {
+		cancel()
+		return held, cancel
+	}
+	s.held[r] = struct{}{}
+	return held, func() {
 		cancel()
 		s.lock.Lock()
-		delete(s.held, h)
-		s.lock.Unlock()
+		defer s.lock.Unlock()
+		delete(s.held, r)
 	}
 }
 
-func newHeld(stands func() bool, end context.CancelFunc) *held { return &held{stands, end} }
-
-// Run looks at what is held, until ctx ends.
+// Run looks at what is held, until ctx ends. Then all of it ends: what nobody looks at any
+// more must not go on. It is called once.
 func (s *Supervisor) Run(ctx context.Context) {
 	ticker := s.clock.NewTicker(Interval)
 	defer ticker.Stop()
+	defer s.end()
+	var all []*request
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
-			s.look()
+			all = s.look(all)
 		}
 	}
 }
 
-func (s *Supervisor) look() {
+// look ends what does not stand any more. What it returns is to be given to it the next
+// time, to be used again.
+func (s *Supervisor) look(all []*request) []*request {
 	s.lock.Lock()
-	all := make([]*held, 0, len(s.held))
-	for h := range s.held {
-		all = append(all, h)
+	for r := range s.held {
+		all = append(all, r)
 	}
 	s.lock.Unlock()
-	for _, h := range all {
-		if !h.stands() {
-			h.end()
+	// Without the lock: requests begin and end meanwhile.
+	for _, r := range all {
+		if s.holds(r) && !r.stands() {
+			r.end()
 		}
+	}
+	clear(all)
+	return all[:0]
+}
+
+func (s *Supervisor) holds(r *request) bool {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	_, held := s.held[r]
+	return held
+}
+
+// end ends all that is held, and all that is to be held from then on.
+func (s *Supervisor) end() {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.over = true
+	for r := range s.held {
+		r.end()
 	}
 }

@@ -18,9 +18,12 @@ package passage
 
 import (
 	"errors"
+	"io"
 	"mime"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // ErrAnswer means that an answer is none of an API: it leads elsewhere, or is a page.
@@ -53,7 +56,7 @@ func mediaTypes() []string {
 func Answer(response *http.Response, upgrade bool) error {
 	switching := response.StatusCode == http.StatusSwitchingProtocols
 	switch {
-	case switching && !upgrade, response.StatusCode < http.StatusOK && !switching:
+	case switching && !(upgrade && isWebSocket(response.Header)), response.StatusCode < http.StatusOK && !switching:
 		return ErrAnswer
 	case response.StatusCode >= http.StatusMultipleChoices && response.StatusCode < http.StatusBadRequest && response.StatusCode != http.StatusNotModified:
 		return ErrAnswer
@@ -69,9 +72,41 @@ func Answer(response *http.Response, upgrade bool) error {
 		pass(response.Header, header, answerHeaders())
 		// No browser is to make more of it than it says it is.
 		header.Set("X-Content-Type-Options", "nosniff")
+		response.Body = &withoutTrailer{ReadCloser: response.Body, of: response}
 	}
 	response.Header, response.Trailer = header, nil
+	// The text beside the code is the other side's as well.
+	response.Status = strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode)
 	return nil
+}
+
+// isWebSocket tells whether the header of an answer makes the connection a WebSocket.
+func isWebSocket(header http.Header) bool {
+	given := header.Values("Upgrade")
+	return len(given) == 1 && strings.EqualFold(given[0], "websocket")
+}
+
+// withoutTrailer is the body of an answer. With its end the transport fills in the trailer,
+// announced or not.
+type withoutTrailer struct {
+	io.ReadCloser
+	of *http.Response
+}
+
+// Read implements io.Reader.
+func (b *withoutTrailer) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	if err != nil {
+		b.of.Trailer = nil
+	}
+	return n, err
+}
+
+// Close implements io.Closer. It may read what is left.
+func (b *withoutTrailer) Close() error {
+	err := b.ReadCloser.Close()
+	b.of.Trailer = nil
+	return err
 }
 
 // isOfAPI tells whether the body is of a type that APIs answer with, or there is none.
