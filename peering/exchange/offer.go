@@ -60,7 +60,7 @@ func (o *Outcome) offer(remote *record.Remote, said protocol.State, now time.Tim
 			// What went is gone at once, what came waits.
 			if less.Digest() != remote.Offer.Body.Digest() {
 				remote.Offer.Body = less
-				remote.NoteIssuer(now)
+				remote.KeepIssuer(said.OfferBody.Issuer)
 				o.Changed = true
 			}
 			o.Repeat = true

@@ -47,6 +47,14 @@ func (r *Remote) NoteIssuer(now time.Time) {
 	r.IssuerKeys = keys
 }
 
+// KeepIssuer forgets the keys that are not in an issuer that is not accepted yet. Those that
+// are have been published all the time, and keep their time until it is: or else the other
+// cluster would lose them to one that copied them, by adding a key.
+func (r *Remote) KeepIssuer(published *protocol.Issuer) {
+	still := thumbprints(published)
+	r.IssuerKeys = slices.DeleteFunc(slices.Clone(r.IssuerKeys), func(k IssuerKey) bool { return !slices.Contains(still, k.Thumbprint) })
+}
+
 func thumbprints(issuer *protocol.Issuer) []Digest {
 	if issuer == nil {
 		return nil
