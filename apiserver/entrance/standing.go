@@ -68,12 +68,12 @@ func (s *standing) fault() Reason {
 
 // stands tells whether the request may go on, and remembers why not.
 func (s *standing) stands() bool {
-	reason := s.fault()
-	if reason == "" {
-		return true
+	if reason := s.fault(); reason != "" {
+		lost := reason // only now does it need room
+		s.lost.CompareAndSwap(nil, &lost)
+		return false
 	}
-	s.lost.CompareAndSwap(nil, &reason)
-	return false
+	return true
 }
 
 // reason is why the request does not stand any more; empty: it does.
