@@ -31,6 +31,10 @@ var ErrUpgrade = errors.New("a connection can be upgraded to websocket by GET ov
 // bearerProtocol is how Kubernetes has clients send a token that can set no header.
 const bearerProtocol = "base64url.bearer.authorization.k8s.io."
 
+// origin is what a WebSocket is said to come from. API servers ask for one, which has to be
+// a URL; it says nothing of who asks, who is no browser.
+const origin = "https://workload.invalid"
+
 const (
 	// maxValue is how long the value of a header may be, and maxValues how often it may
 	// be given.
@@ -77,6 +81,7 @@ func Request(header http.Header, upgrade bool) http.Header {
 	pass(header, out, upgradeHeaders())
 	out.Set("Connection", "Upgrade")
 	out.Set("Upgrade", "websocket")
+	out.Set("Origin", origin)
 	for _, protocol := range subprotocols(header) {
 		if !strings.HasPrefix(strings.ToLower(protocol), bearerProtocol) {
 			out.Add("Sec-Websocket-Protocol", protocol)
