@@ -302,6 +302,7 @@ func TestG6ProviderRejected(t *testing.T) {
 		"too large":       {apierrors.NewRequestEntityTooLargeError(secret), "RequestEntityTooLarge"},
 		"without reason":  {&apierrors.StatusError{ErrStatus: metav1.Status{Code: 400}}, "it does not say why"},
 		"timeout":         {apierrors.NewTimeoutError("", 1), ""},
+		"request timeout": {&apierrors.StatusError{ErrStatus: metav1.Status{Code: 408}}, ""},
 		"too many":        {apierrors.NewTooManyRequests("", 1), ""},
 		"internal":        {apierrors.NewInternalError(errors.New("x")), ""},
 		"unavailable":     {apierrors.NewServiceUnavailable("x"), ""},
