@@ -118,11 +118,10 @@ func TestG8PeerMoves(t *testing.T) {
 		theirs := other.ledger.Peer(eastUID).Remote
 		p.Remote.Endpoints = theirs.Endpoints
 	})
-	assert.Equal(t, http.StatusBadGateway, w.get().code)
-	w.edit(func(p *record.Peer) {
-		theirs := other.ledger.Peer(eastUID).Remote
-		p.Remote.Trust, p.Remote.Data = theirs.Trust, theirs.Data
-	})
+	assert.Equal(t, http.StatusBadGateway, w.get().code, "somebody else is there")
+	w.edit(func(p *record.Peer) { p.Remote.Trust = other.ledger.Peer(eastUID).Remote.Trust })
+	assert.Equal(t, http.StatusForbidden, w.get().code, "it is the peer, and does not know us")
+	w.edit(func(p *record.Peer) { p.Remote.Data = other.ledger.Peer(eastUID).Remote.Data })
 	assert.Equal(t, http.StatusOK, w.get().code)
 	assert.EqualValues(t, 1, other.far.requests.Load())
 	w.eventually(func() bool { return w.far.open.Load() == 0 }, "the way that was replaced is closed")

@@ -85,6 +85,25 @@ func TestG8Watch(t *testing.T) {
 	require.Eventually(t, func() bool { return turnoutOf(w) == 0 }, soon, tick, "the end of a watch reaches the peer")
 }
 
+// G8: an answer whose length is known arrives as it comes, too.
+func TestG8SlowAnswer(t *testing.T) {
+	w := newWorld(t)
+	more := make(chan string)
+	w.far.answers(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Length", "12")
+		events(more)(rw, r)
+	})
+	response, err := w.open(http.MethodGet, "logs/api/v1/pods", nil)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	require.True(t, lines.Scan())
+	assert.Equal(t, "first", lines.Text())
+	more <- "last."
+	require.True(t, lines.Scan())
+	assert.Equal(t, "last.", lines.Text())
+}
+
 func turnoutOf(w *world) int {
 	w.outlet.turnout.lock.Lock()
 	defer w.outlet.turnout.lock.Unlock()
@@ -212,6 +231,7 @@ func TestG8RunEnds(t *testing.T) {
 	_, err = io.ReadAll(response.Body)
 	require.Error(t, err)
 	assert.Equal(t, http.StatusServiceUnavailable, w.get().code)
+	require.Eventually(t, func() bool { return w.far.open.Load() == 0 }, soon, tick)
 }
 
 // G8: a thousand watches last at a time, and leave nothing behind.
