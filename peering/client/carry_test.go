@@ -355,7 +355,7 @@ func TestG8CarryThousand(t *testing.T) {
 		})
 	}
 	waiting.Wait()
-assert.LessOrEqual(t, g.connections.Load(), int32(64))
+	assert.LessOrEqual(t, g.connections.Load(), int32(64))
 	for _, body := range bodies {
 		if body != nil {
 			assert.NoError(t, body.Close())
