@@ -55,6 +55,15 @@ func (r *Remote) KeepIssuer(published *protocol.Issuer) {
 	r.IssuerKeys = slices.DeleteFunc(slices.Clone(r.IssuerKeys), func(k IssuerKey) bool { return !slices.Contains(still, k.Thumbprint) })
 }
 
+// issuerKeysOf returns the keys of a cluster that is paired anew, with their times: another
+// one may have published copies of them meanwhile.
+func (r *Remote) issuerKeysOf(clusterUUID string) []IssuerKey {
+	if r == nil || r.ClusterUUID != clusterUUID {
+		return nil
+	}
+	return r.IssuerKeys
+}
+
 func thumbprints(issuer *protocol.Issuer) []Digest {
 	if issuer == nil {
 		return nil

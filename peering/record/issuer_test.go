@@ -105,3 +105,40 @@ func TestG6KeepIssuer(t *testing.T) {
 	shared.KeepIssuer(nil)
 	assert.Empty(t, shared.IssuerKeys)
 }
+
+// G6: a cluster that is paired anew keeps the times of its keys, on either side: one that has
+// published copies of them meanwhile does not come first.
+func TestG6KeysOfOnePairedAnew(t *testing.T) {
+	keys := []record.IssuerKey{{Thumbprint: key(7), Since: noon.Add(-time.Hour)}}
+	publish := func(b *book) {
+		b.must(func(tx record.Tx) error {
+			peer, err := tx.Peer(uid)
+			require.NoError(t, err)
+			peer.Remote.IssuerKeys = keys
+			return tx.PutPeer(peer)
+		})
+	}
+	t.Run("by an invite", func(t *testing.T) {
+		b := paired(t)
+		publish(b)
+		b.must(func(tx record.Tx) error { return record.Mint(tx, minting(uid, "bb01020304050607", tokenID)) })
+		r := redemption(noon)
+		r.TokenID, r.Key.Hash = "bb01020304050607", key(3)
+		_, _, err := b.redeem(r)
+		require.NoError(t, err)
+		assert.Equal(t, keys, b.Peer(uid).Remote.IssuerKeys)
+	})
+	t.Run("by a join", func(t *testing.T) {
+		b := newBook(t)
+		for _, text := range []record.Digest{key(1), key(4)} {
+			_, err := b.join(joining(text, east))
+			require.NoError(t, err)
+			b.must(func(tx record.Tx) error { return record.CompleteJoin(tx, joined(text)) })
+			publish(b)
+		}
+		_, err := b.join(joining(key(6), east))
+		require.NoError(t, err)
+		b.must(func(tx record.Tx) error { return record.CompleteJoin(tx, joined(key(6))) })
+		assert.Equal(t, keys, b.Peer(uid).Remote.IssuerKeys)
+	})
+}

@@ -103,6 +103,7 @@ func CompleteJoin(tx Tx, j Joined) error {
 		Ours:        Credential{Key: peer.Join.Key, Certificate: j.Certificate, NotBefore: j.NotBefore, NotAfter: j.NotAfter},
 		PairedAt:    j.Now,
 		Skew:        skewOf(j.Time, j.Now),
+		IssuerKeys:  peer.Remote.issuerKeysOf(peer.Join.ClusterUUID),
 	}
 	// From here on it is the credential's.
 	peer.Join.Key = Secret{}

@@ -101,6 +101,7 @@ func Redeem(tx Tx, specs Specs, r Redemption) (*Peer, *Key, error) {
 		Ours:        Credential{Key: r.Control},
 		PairedAt:    r.Now,
 		Skew:        skewOf(r.Self.Time, r.Now),
+		IssuerKeys:  peer.Remote.issuerKeysOf(r.Self.ClusterUUID),
 	}
 	if err := pair(tx, peer); err != nil {
 		return nil, nil, err
