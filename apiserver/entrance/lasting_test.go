@@ -250,7 +250,7 @@ func TestG7WebSockets(t *testing.T) {
 		assert.Equal(t, []string{"base64.binary.k8s.io"}, got.header["Sec-Websocket-Protocol"])
 		assert.Equal(t, []string{workload}, got.header["Impersonate-User"])
 		assert.NotContains(t, got.header, "Authorization")
-		assert.NotContains(t, got.header, "Origin")
+		assert.Equal(t, []string{"https://workload.invalid"}, got.header["Origin"])
 		for _, line := range []string{"one\n", "two\n"} {
 			_, err := io.WriteString(conn, line)
 			require.NoError(t, err)

@@ -45,11 +45,15 @@ func switchHeaders() []string {
 func mediaTypes() []string {
 	return []string{
 		"application/json", "application/yaml", "application/cbor", "application/cbor-seq",
-		"application/vnd.kubernetes.protobuf", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+		"application/vnd.kubernetes.protobuf",
 		"application/com.github.proto-openapi.spec.v2.v1.0+protobuf", "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
 		"text/plain",
 	}
 }
+
+// formerOpenAPI is how older API servers call their OpenAPI, version 2. It is not of
+// the form that types have, so that the library does not read it.
+const formerOpenAPI = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 // Answer checks an answer and leaves only those headers that pass; upgrade tells whether
 // the request was to become a WebSocket. Trailers do not pass. It fails with ErrAnswer.
@@ -115,6 +119,9 @@ func isOfAPI(response *http.Response) bool {
 	if len(given) == 0 {
 		return response.ContentLength == 0 || response.StatusCode == http.StatusNoContent || response.StatusCode == http.StatusNotModified
 	}
+	if len(given) > 1 {
+		return false
+	}
 	mediaType, _, err := mime.ParseMediaType(given[0])
-	return err == nil && len(given) == 1 && slices.Contains(mediaTypes(), mediaType)
+	return given[0] == formerOpenAPI || (err == nil && slices.Contains(mediaTypes(), mediaType))
 }

@@ -25,13 +25,17 @@ import (
 // ErrPath means that a path is not one that both ends would read in the same way.
 var ErrPath = errors.New("the path is not one of an API, in its shortest form")
 
-// MaxPath is how long a path may be, in bytes, as it is sent.
+// MaxPath is how long a path may be with its capability, in bytes, when it is not escaped:
+// how it was escaped before does not matter to whom it is passed on.
 const MaxPath = 4 << 10
+
+// maxEscaped is how long one byte is at the most when it is escaped.
+const maxEscaped = len("%00")
 
 // Parse reads CAPABILITY/PATH, as it is sent: escaped. The path that it returns begins
 // with a slash and is not escaped. It fails with ErrPath.
 func Parse(escaped string) (capability, path string, err error) {
-	if len(escaped) > MaxPath {
+	if len(escaped) > maxEscaped*MaxPath {
 		return "", "", ErrPath
 	}
 	var segments []string
@@ -42,7 +46,11 @@ func Parse(escaped string) (capability, path string, err error) {
 		}
 		segments = append(segments, plain)
 	}
-	return segments[0], "/" + strings.Join(segments[1:], "/"), nil
+	capability, path = segments[0], "/"+strings.Join(segments[1:], "/")
+	if len(capability)+len(path) > MaxPath {
+		return "", "", ErrPath
+	}
+	return capability, path, nil
 }
 
 // isSegment tells whether something can be one segment of a path, whoever reads it.
