@@ -30,6 +30,8 @@ type gatewayMetrics struct {
 	requests    *metrics.CounterVec
 	durations   *metrics.HistogramVec
 	occurrences *metrics.CounterVec
+	exchanges   *metrics.CounterVec
+	exchanging  *metrics.HistogramVec
 }
 
 // newGatewayMetrics makes the metrics and registers them; register is a registry's
@@ -50,11 +52,22 @@ func newGatewayMetrics(register func(metrics.Registerable) error) (*gatewayMetri
 			Namespace: "entente", Subsystem: "gateway", Name: "occurrences_total", StabilityLevel: metrics.ALPHA,
 			Help: "What happened at the gateway, by kind (InviteUsed, InviteRefused, PeerConfirmed, KeyRenewed, PeerLeft, PeerSuspended, OfferRefused, Unauthorized, RateLimited) and reason.",
 		}, []string{"kind", "reason"}),
+		exchanges: metrics.NewCounterVec(&metrics.CounterOpts{
+			Namespace: "entente", Subsystem: "entrance", Name: "exchanges_total", StabilityLevel: metrics.ALPHA,
+			Help: "Requests of workloads of other clusters to the API, once they are over, by status code (0: there was no answer) and the reason why they were refused or ended.",
+		}, []string{"code", "reason"}),
+		exchanging: metrics.NewHistogramVec(&metrics.HistogramOpts{
+			Namespace: "entente", Subsystem: "entrance", Name: "exchange_duration_seconds", StabilityLevel: metrics.ALPHA,
+			Help:    "How long those took that the API has answered and that do not last as watches do, by verb.",
+			Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30},
+		}, []string{"verb"}),
 	}
 	for _, err := range []error{
 		registered(register, &m.requests),
 		registered(register, &m.durations),
 		registered(register, &m.occurrences),
+		registered(register, &m.exchanges),
+		registered(register, &m.exchanging),
 	} {
 		if err != nil {
 			return nil, fmt.Errorf("could not register the metrics of the gateway: %w", err)
@@ -79,6 +92,14 @@ func registered[M metrics.Registerable](register func(metrics.Registerable) erro
 func (m *gatewayMetrics) served(path, code string, duration time.Duration) {
 	m.requests.WithLabelValues(path, code).Inc()
 	m.durations.WithLabelValues(path).Observe(duration.Seconds())
+}
+
+func (m *gatewayMetrics) exchanged(code, reason string) {
+	m.exchanges.WithLabelValues(code, reason).Inc()
+}
+
+func (m *gatewayMetrics) answered(verb string, duration time.Duration) {
+	m.exchanging.WithLabelValues(verb).Observe(duration.Seconds())
 }
 
 func (m *gatewayMetrics) occurred(kind, reason string) {

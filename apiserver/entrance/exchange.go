@@ -40,6 +40,8 @@ type Exchange struct {
 	ID string
 	// Begins says that it has begun and goes on: there is another Exchange when it ends.
 	Begins bool
+	// Lasts says that it is of those that may go on for long.
+	Lasts bool
 	Peer   gateway.Peer
 	Source netip.Addr
 	// User is who asks, as it is named here; empty: it has not been shown who that is.

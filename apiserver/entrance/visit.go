@@ -67,7 +67,7 @@ func (v *visit) standing() (*standing, Reason) {
 	if reason != "" {
 		return nil, reason
 	}
-	v.about.Capability, v.about.Request = asked.capability, asked.info
+	v.about.Capability, v.about.Request, v.about.Lasts = asked.capability, asked.info, asked.lasts
 	token, ok := bearer(v.r.Header)
 	if !ok {
 		return nil, NoToken
