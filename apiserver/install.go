@@ -58,6 +58,9 @@ func (s *Server) install(ctx context.Context, config CompletedConfig, generic *g
 		return fmt.Errorf("could not add readiness checks: %w", err)
 	}
 	var carrier clusterpeer.Carrier
+	if s.peering.outlet != nil {
+		carrier = s.peering.outlet
+	}
 	if config.WrapCarrier != nil {
 		carrier = config.WrapCarrier(carrier)
 	}

@@ -30,9 +30,11 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/informers"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/events"
 
 	"entente.dev/entente/apiserver/encryption"
+	"entente.dev/entente/apiserver/host"
 	"entente.dev/entente/controllers"
 	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/registry/ledger"
@@ -71,6 +73,9 @@ type mode interface {
 	issuer(ctx context.Context) (*protocol.Issuer, error)
 	// cluster is the host cluster as the controllers reach it; nil without one.
 	cluster() *controllers.Host
+	// workloads is how requests of other clusters' workloads are carried to the host cluster,
+	// and what makes tokens for its own; nil without one.
+	workloads() (*host.API, corev1client.ServiceAccountsGetter, error)
 	// lead calls work whenever this server is the one of its replicas to run the
 	// controllers, until ctx ends. The context of work ends when it no longer is.
 	lead(ctx context.Context, work func(context.Context)) error

@@ -31,6 +31,7 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/informers"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
@@ -202,8 +203,13 @@ func (m *hostMode) cluster() *controllers.Host {
 		Client: m.host.Client, Bulk: m.host.Bulk, Dynamic: m.host.Dynamic, Discovery: m.host.Discovery, Namespace: m.host.Namespace,
 		Self:                     m.host.Self(),
 		ConstrainedImpersonation: m.config.Host.Impersonation.constrained(m.host.ConstrainsImpersonation()),
-		Secrets:                  m.host.Client.CoreV1().Secrets(m.config.Host.AccessNamespace),
+		AccessNamespace:          m.config.Host.AccessNamespace,
 	}
+}
+
+func (m *hostMode) workloads() (*host.API, corev1client.ServiceAccountsGetter, error) {
+	api, err := m.host.API()
+	return api, m.host.Tokens(), err
 }
 
 func (m *hostMode) lead(ctx context.Context, work func(context.Context)) error {

@@ -27,10 +27,12 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/informers"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/events"
 
 	"entente.dev/entente/apiserver/encryption"
 	"entente.dev/entente/apiserver/epoch"
+	"entente.dev/entente/apiserver/host"
 	"entente.dev/entente/apiserver/standalone"
 	"entente.dev/entente/apiserver/standalone/reviews"
 	"entente.dev/entente/controllers"
@@ -118,6 +120,11 @@ func (m *standaloneMode) issuer(context.Context) (*protocol.Issuer, error) { ret
 
 // cluster is none: there are no namespaces, and nobody to grant anything.
 func (m *standaloneMode) cluster() *controllers.Host { return nil }
+
+// workloads are nobody's: there is no host cluster whose API they could use.
+func (m *standaloneMode) workloads() (*host.API, corev1client.ServiceAccountsGetter, error) {
+	return nil, nil, nil
+}
 
 // lead is all that there is: the data folder belongs to one process.
 func (m *standaloneMode) lead(ctx context.Context, work func(context.Context)) error {

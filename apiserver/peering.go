@@ -65,9 +65,22 @@ type PeeringConfig struct {
 	// Limits of the gateway; what is not set has the gateway's defaults. Benchmarks raise
 	// them.
 	Limits gateway.Limits
+	// Workloads are limits for the requests of workloads.
+	Workloads WorkloadLimits
 	// Clock is what invites, certificates and beats go by. Without it, the clock of the
 	// machine. Tests set it forward.
 	Clock clock.WithTicker
+}
+
+// WorkloadLimits keep the workloads of one peer from asking too much of the host cluster,
+// and ours from asking too much of one peer. What is 0 has the default.
+type WorkloadLimits struct {
+	// QPS and Burst are how many requests a second workloads of one peer may send here.
+	QPS   float64
+	Burst int
+	// MaxInFlight is how many requests of one peer, and to one, may be under way, watches
+	// included.
+	MaxInFlight int
 }
 
 // listenGateway binds the port of the gateway, if other clusters are to dial it.

@@ -25,6 +25,7 @@ import (
 	"sync"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/util/wait"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
@@ -38,7 +39,9 @@ import (
 
 	"entente.dev/entente/apis/generated/clientset/versioned"
 	"entente.dev/entente/apis/generated/informers/externalversions"
+	"entente.dev/entente/apiserver/entrance"
 	"entente.dev/entente/apiserver/etcd"
+	"entente.dev/entente/apiserver/outlet"
 	"entente.dev/entente/controllers"
 	"entente.dev/entente/peering/client"
 	"entente.dev/entente/peering/exchange"
@@ -57,6 +60,8 @@ type peers struct {
 	host    *controllers.Host // nil: there is none
 	store   *clientv3.Client
 	ledger  *ledger.Ledger
+	claims  *record.IssuerClaims
+	unclaim func()
 	dialer  *client.Dialer
 	journal *journal
 	clock   clock.WithTicker
@@ -64,6 +69,8 @@ type peers struct {
 	listener net.Listener     // nil: this cluster can only join
 	gateway  *gateway.Gateway // nil likewise
 	specs    *specs
+	entrance *entrance.Entrance // nil: without a gateway, or without a host cluster
+	outlet   *outlet.Outlet     // nil without a host cluster
 
 	lock     sync.Mutex
 	stranger error // why this cluster is not the one that it has peered as
@@ -108,20 +115,66 @@ func newPeers(ctx context.Context, config CompletedConfig, storage storagebacken
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	if listener == nil {
-		return p, nil
+	p.claims, p.unclaim = record.NewIssuerClaims(p.ledger)
+	if listener != nil {
+		p.gateway, err = gateway.New(gateway.Config{
+			Ledger: p.ledger, Self: p.self, Specs: p.specs.of, Observer: p.journal, Clock: p.clock, Limits: p.config.Limits,
+		})
+		if err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
 	}
-	p.gateway, err = gateway.New(gateway.Config{
-		Ledger: p.ledger, Self: p.self, Specs: p.specs.of, Observer: p.journal, Clock: p.clock, Limits: p.config.Limits,
-	})
-	if err != nil {
+	if err := p.carry(config, mode); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
 
+// carry makes the two ends by which workloads use the API of another cluster (G7, G8):
+// that of those who come in by the gateway, and that of our own.
+func (p *peers) carry(config CompletedConfig, mode mode) error {
+	api, tokens, err := mode.workloads()
+	if err != nil || api == nil {
+		return err
+	}
+	p.outlet, err = outlet.New(outlet.Config{
+		Ledger:       p.ledger,
+		Specs:        p.specs.of,
+		Capabilities: p.specs.capability,
+		Tokens:       tokens,
+		Dialer:       p.dialer,
+		Clock:        p.clock,
+		Serializer:   config.api.Codecs,
+		Register:     legacyregistry.Register,
+		Limits:       outlet.Limits{Requests: p.config.Workloads.MaxInFlight},
+	})
+	if err != nil || p.gateway == nil {
+		return err
+	}
+	p.entrance, err = entrance.New(entrance.Config{
+		Ledger:       p.ledger,
+		Specs:        p.specs.of,
+		Capabilities: p.specs.capability,
+		Claims:       p.claims,
+		API:          api,
+		ClusterUUID:  p.self.ClusterUUID,
+		Auditor:      p.journal,
+		Clock:        p.clock,
+		Limits: entrance.Limits{
+			Requests: rate.Limit(p.config.Workloads.QPS), Burst: p.config.Workloads.Burst, Streams: p.config.Workloads.MaxInFlight,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return p.gateway.Handle(protocol.PathAPI, record.RoleData, p.entrance)
+}
+
 // Close ends the connection to the store. It may be called more than once.
 func (p *peers) Close() error {
+	if p.unclaim != nil {
+		p.unclaim()
+	}
 	if err := p.store.Close(); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("could not close the connection to the store: %w", err)
 	}
@@ -171,6 +224,14 @@ func (p *peers) begin(ctx context.Context, clients versioned.Interface, lead fun
 		return
 	}
 	lead()
+	var ends sync.WaitGroup
+	defer ends.Wait()
+	if p.outlet != nil {
+		ends.Go(func() { p.outlet.Run(ctx) })
+	}
+	if p.entrance != nil {
+		ends.Go(func() { p.entrance.Run(ctx) })
+	}
 	if p.gateway == nil {
 		<-ctx.Done()
 		return
@@ -220,6 +281,7 @@ func (p *peers) controllers(clients versioned.Interface) (*controllers.Catalog, 
 		Recorder:       p.journal,
 		Clock:          p.clock,
 		Ledger:         p.ledger,
+		Claims:         p.claims,
 		Dialer:         p.dialer,
 		Self:           p.self,
 		Specs:          p.specs.of,

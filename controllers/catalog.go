@@ -47,6 +47,8 @@ type Config struct {
 	Clock clock.WithTicker
 	// Ledger holds what decides about peering. Required.
 	Ledger record.Ledger
+	// Claims tells which keys two clusters publish for their tokens. Required.
+	Claims *record.IssuerClaims
 	// Dialer dials other clusters. Required.
 	Dialer *client.Dialer
 	// Self is this cluster; its UUID is required.
@@ -105,8 +107,8 @@ func NewCatalog(config Config) (*Catalog, error) {
 	if config.Recorder == nil {
 		return nil, errors.New("could not make the controllers: no recorder of Events")
 	}
-	if config.Ledger == nil || config.Dialer == nil || config.Specs == nil {
-		return nil, errors.New("could not make the controllers: no ledger, no dialer, or nobody who knows the specs")
+	if config.Ledger == nil || config.Claims == nil || config.Dialer == nil || config.Specs == nil {
+		return nil, errors.New("could not make the controllers: no ledger, no claims, no dialer, or nobody who knows the specs")
 	}
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}

@@ -27,8 +27,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	"k8s.io/apimachinery/pkg/api/meta"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
@@ -63,8 +63,10 @@ func configOf(t *testing.T, clients versioned.Interface, ledger record.Ledger) C
 	t.Helper()
 	dialer, err := client.New(client.Config{})
 	require.NoError(t, err)
+	claims, cancel := record.NewIssuerClaims(ledger)
+	t.Cleanup(cancel)
 	return Config{
-		Client: clients, Recorder: events.NewFakeRecorder(100), Ledger: ledger, Dialer: dialer,
+		Client: clients, Recorder: events.NewFakeRecorder(100), Ledger: ledger, Claims: claims, Dialer: dialer,
 		Self:           exchange.Self{ClusterUUID: "6f9619ff-8b86-4011-b42d-00c04fc964ff"},
 		Specs:          func(string) (record.Spec, bool) { return record.Spec{}, true },
 		PeeringVersion: "v1",
@@ -79,6 +81,7 @@ func TestNewCatalogRefusesAnIncompleteConfig(t *testing.T) {
 		"no client":       func(c *Config) { c.Client = nil },
 		"no recorder":     func(c *Config) { c.Recorder = nil },
 		"no ledger":       func(c *Config) { c.Ledger = nil },
+		"no claims":       func(c *Config) { c.Claims = nil },
 		"no dialer":       func(c *Config) { c.Dialer = nil },
 		"knows the specs": func(c *Config) { c.Specs = nil },
 		"make controller peeringca: its config is not complete": func(c *Config) { c.Self.ClusterUUID = "" },
@@ -108,7 +111,7 @@ func TestCatalogBehindAHost(t *testing.T) {
 	config.Host = &Host{
 		Client: client, Bulk: client, Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()),
 		Discovery: discovery.ToDiscoveryInterfaceWithContext(client.Discovery()), Namespace: "entente-system",
-		Self: rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "entente-system", Name: "entente-apiserver"}, Secrets: client.CoreV1().Secrets("entente-access"),
+		Self: rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "entente-system", Name: "entente-apiserver"}, AccessNamespace: "entente-access",
 	}
 	hosted, err := NewCatalog(config)
 	require.NoError(t, err)

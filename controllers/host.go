@@ -25,7 +25,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"entente.dev/entente/controllers/discovery"
 	"entente.dev/entente/controllers/grant"
@@ -49,8 +48,8 @@ type Host struct {
 	// ConstrainedImpersonation says that what the server may do as somebody else can be
 	// limited (H2).
 	ConstrainedImpersonation bool
-	// Secrets are those by which workloads dial the peers. Nothing else is among them.
-	Secrets corev1client.SecretInterface
+	// AccessNamespace holds the Secrets by which workloads dial the peers, and nothing else.
+	AccessNamespace string
 }
 
 // hostView is what the controllers know of the host cluster.
@@ -64,7 +63,7 @@ type hostView struct {
 
 func newHostView(config Config) (*hostView, error) {
 	host := config.Host
-	if host.Client == nil || host.Bulk == nil || host.Dynamic == nil || host.Discovery == nil || host.Namespace == "" || host.Self.Name == "" || host.Secrets == nil || config.ProjectLabel == "" {
+	if host.Client == nil || host.Bulk == nil || host.Dynamic == nil || host.Discovery == nil || host.Namespace == "" || host.Self.Name == "" || host.AccessNamespace == "" || config.ProjectLabel == "" {
 		return nil, errors.New("what is known of the host cluster is not complete")
 	}
 	view := &hostView{
@@ -78,13 +77,13 @@ func newHostView(config Config) (*hostView, error) {
 		return nil, err
 	}
 	view.projects, err = projects.New(projects.Config{
-		Namespaces:   view.namespaces.Core().V1().Namespaces(),
-		Dynamic:      host.Dynamic,
-		Resources:    view.resources,
-		Label:        config.ProjectLabel,
-		OwnNamespace: host.Namespace,
-		Recorder:     config.Recorder,
-		Clock:        config.Clock,
+		Namespaces:    view.namespaces.Core().V1().Namespaces(),
+		Dynamic:       host.Dynamic,
+		Resources:     view.resources,
+		Label:         config.ProjectLabel,
+		OwnNamespaces: []string{host.Namespace, host.AccessNamespace},
+		Recorder:      config.Recorder,
+		Clock:         config.Clock,
 	})
 	if err != nil {
 		return nil, err

@@ -24,12 +24,17 @@ import (
 	"entente.dev/entente/controllers/access"
 	"entente.dev/entente/controllers/capability"
 	"entente.dev/entente/controllers/clusterpeer"
+	"entente.dev/entente/controllers/dataaccess"
 	"entente.dev/entente/controllers/grant"
 	"entente.dev/entente/controllers/offer"
 	"entente.dev/entente/controllers/peeringca"
+	"entente.dev/entente/controllers/peerprovider"
 	"entente.dev/entente/controllers/peersync"
 	"entente.dev/entente/controllers/projectpeer"
 	"entente.dev/entente/controllers/selfcheck"
+	"entente.dev/entente/controllers/tokenexchange"
+	"entente.dev/entente/controllers/workloadtoken"
+	"entente.dev/entente/peering/protocol"
 )
 
 // making makes every controller there is.
@@ -38,6 +43,7 @@ type making struct {
 	factory     externalversions.SharedInformerFactory
 	host        *hostView // nil without a host cluster
 	model       *access.Model
+	providers   *peerprovider.Controller
 	controllers []controller
 }
 
@@ -45,7 +51,7 @@ type making struct {
 func (m *making) all() error {
 	for _, step := range []func() error{
 		m.hostView, m.access,
-		m.peeringCA, m.clusterPeer, m.offer, m.peerSync, m.selfCheck, m.capability, m.projectPeer, m.grant,
+		m.peeringCA, m.peerProvider, m.tokenExchange, m.clusterPeer, m.offer, m.peerSync, m.dataAccess, m.selfCheck, m.capability, m.projectPeer, m.grant,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -94,6 +100,61 @@ func (m *making) peeringCA() error {
 	return err
 }
 
+// peerProvider makes none that runs without a gateway: nobody of another cluster gets in.
+func (m *making) peerProvider() (err error) {
+	m.providers, err = peerprovider.New(peerprovider.Config{
+		Client:       m.config.Client,
+		ClusterPeers: m.factory.Peering().V1alpha1().ClusterPeers(),
+		Providers:    m.factory.Peering().V1alpha1().TokenExchangeProviders(),
+		Plans:        m.model,
+		Ledger:       m.config.Ledger,
+		ClusterUUID:  m.config.Self.ClusterUUID,
+		Recorder:     m.config.Recorder,
+		Clock:        m.config.Clock,
+	})
+	if err == nil && len(m.config.Self.Endpoints) > 0 {
+		m.add(peerprovider.Name, m.providers.Run)
+	}
+	return err
+}
+
+func (m *making) tokenExchange() error {
+	c, err := tokenexchange.New(tokenexchange.Config{
+		Client:       m.config.Client,
+		Providers:    m.factory.Peering().V1alpha1().TokenExchangeProviders(),
+		ClusterPeers: m.factory.Peering().V1alpha1().ClusterPeers(),
+		Ledger:       m.config.Ledger,
+		Claims:       m.config.Claims,
+		Verifier: func(issuer protocol.Issuer, peerUUID string) error {
+			_, err := workloadtoken.New(issuer, peerUUID, m.config.Self.ClusterUUID, m.config.Clock)
+			return err
+		},
+		Clock: m.config.Clock,
+	})
+	if err == nil {
+		m.add(tokenexchange.Name, c.Run)
+	}
+	return err
+}
+
+func (m *making) dataAccess() error {
+	config := dataaccess.Config{
+		Ledger:   m.config.Ledger,
+		Informer: m.factory.Peering().V1alpha1().ClusterPeers(),
+		Connect:  dataaccess.Dialing(m.config.Dialer),
+		Recorder: m.config.Recorder,
+		Clock:    m.config.Clock,
+	}
+	if m.host != nil {
+		config.Secrets = m.config.Host.Client.CoreV1().Secrets(m.config.Host.AccessNamespace)
+	}
+	c, err := dataaccess.New(config)
+	if err == nil {
+		m.add(dataaccess.Name, c.Run)
+	}
+	return err
+}
+
 func (m *making) clusterPeer() error {
 	c, err := clusterpeer.New(clusterpeer.Config{
 		Client:      m.config.Client,
@@ -102,6 +163,7 @@ func (m *making) clusterPeer() error {
 		Clock:       m.config.Clock,
 		Ledger:      m.config.Ledger,
 		Plans:       m.model,
+		Providers:   m.providers,
 		Dialer:      clusterpeer.NewDialer(m.config.Dialer),
 		Self:        m.config.Self,
 		Host:        m.host != nil,
@@ -205,6 +267,9 @@ func (m *making) grant() error {
 		Objects:  m.host.granted.Rbac().V1(),
 		Recorder: m.config.Recorder,
 		Clock:    m.config.Clock,
+
+		Self:        m.config.Host.Self,
+		Constrained: m.config.Host.ConstrainedImpersonation,
 	})
 	if err == nil {
 		m.add(grant.Name, c.Run)

@@ -17,6 +17,7 @@ limitations under the License.
 package options
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -43,6 +44,10 @@ func TestValidate(t *testing.T) {
 			o.DataDir, o.Host.Namespace, o.Host.AccessNamespace = "/data", "mine", "mine"
 		}, []string{"--access-namespace: it is that of the server"}},
 		{"access where the server is by default", func(o *Options) { o.DataDir, o.Host.AccessNamespace = "/data", "entente-system" }, []string{"--access-namespace: it is that of the server"}},
+		{"no requests", func(o *Options) { o.DataDir, o.Peering.Workloads.QPS = "/data", 0 }, []string{"--workload-qps, "}},
+		{"a rate that is none", func(o *Options) { o.DataDir, o.Peering.Workloads.QPS = "/data", math.NaN() }, []string{"--workload-qps, "}},
+		{"no burst", func(o *Options) { o.DataDir, o.Peering.Workloads.Burst = "/data", 0 }, []string{"--workload-burst"}},
+		{"nothing in flight", func(o *Options) { o.DataDir, o.Peering.Workloads.MaxInFlight = "/data", -1 }, []string{"--workload-max-inflight"}},
 		{"some impersonation", func(o *Options) { o.DataDir, o.Host.Impersonation = "/data", "some" }, []string{"--impersonation: it is not one of auto, constrained and legacy"}},
 		{"every fault at once", func(o *Options) { o.Host.Namespace, o.Host.ServiceName = "a.b", "-" }, []string{"--data-dir", "--namespace: ", "--service-name: "}},
 	}

@@ -19,6 +19,7 @@ package options
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/netip"
 	"net/url"
@@ -55,10 +56,21 @@ type Peering struct {
 	ClusterUUID              string
 	AcceptRestoredStore      bool
 	AcceptChangedClusterUUID bool
+	Workloads                apiserver.WorkloadLimits
 }
 
+// Limits for workloads, unless flags say otherwise.
+const (
+	defaultWorkloadQPS         = 100
+	defaultWorkloadBurst       = 200
+	defaultWorkloadMaxInFlight = 1024
+)
+
 func newPeering() Peering {
-	return Peering{GatewayPort: DefaultGatewayPort, ProjectLabel: projects.DefaultLabel}
+	return Peering{
+		GatewayPort: DefaultGatewayPort, ProjectLabel: projects.DefaultLabel,
+		Workloads: apiserver.WorkloadLimits{QPS: defaultWorkloadQPS, Burst: defaultWorkloadBurst, MaxInFlight: defaultWorkloadMaxInFlight},
+	}
 }
 
 func (p *Peering) addFlags(flags *pflag.FlagSet) {
@@ -82,6 +94,12 @@ func (p *Peering) addFlags(flags *pflag.FlagSet) {
 		"Identity of this cluster, a UUID in lower case. Default: what the host cluster says of itself (key cluster-uuid of the ConfigMap kube-system/d8-cluster-uuid, or else the UID of the namespace kube-system), or with --standalone one that the first start made.")
 	flags.BoolVar(&p.AcceptRestoredStore, "accept-restored-store", p.AcceptRestoredStore,
 		"Go on with a store that was restored from a copy, or emptied: open invites become void, and each peering is suspended until it is renewed.")
+	flags.Float64Var(&p.Workloads.QPS, "workload-qps", p.Workloads.QPS,
+		"How many requests a second the workloads of one peer may send to the host cluster, all together. More are answered 429.")
+	flags.IntVar(&p.Workloads.Burst, "workload-burst", p.Workloads.Burst,
+		"How many of them may come at once.")
+	flags.IntVar(&p.Workloads.MaxInFlight, "workload-max-inflight", p.Workloads.MaxInFlight,
+		"How many requests of the workloads of one peer, and of ours to one peer, may be under way at a time, watches included. More are answered 429.")
 	flags.BoolVar(&p.AcceptChangedClusterUUID, "accept-changed-cluster-uuid", p.AcceptChangedClusterUUID,
 		"Go on under another identity than the one under which this cluster has peered.")
 }
@@ -98,6 +116,7 @@ func (p *Peering) config(standalone bool) apiserver.PeeringConfig {
 		ClusterUUID:              p.ClusterUUID,
 		AcceptRestoredStore:      p.AcceptRestoredStore,
 		AcceptChangedClusterUUID: p.AcceptChangedClusterUUID,
+		Workloads:                p.Workloads,
 	}
 	if config.GatewayBindAddress == nil {
 		config.GatewayBindAddress = defaultBindAddress(standalone)
@@ -126,6 +145,9 @@ func (p *Peering) validate(standalone bool) (errs []error) {
 	}
 	if p.ClusterUUID != "" && !connstring.IsUUID(p.ClusterUUID) {
 		errs = append(errs, fmt.Errorf("--cluster-uuid: %q is not a UUID in lower case", p.ClusterUUID))
+	}
+	if p.Workloads.QPS < 1 || math.IsInf(p.Workloads.QPS, 0) || math.IsNaN(p.Workloads.QPS) || p.Workloads.Burst < 1 || p.Workloads.MaxInFlight < 1 {
+		errs = append(errs, errors.New("--workload-qps, --workload-burst and --workload-max-inflight: they are to be 1 at least"))
 	}
 	return errs
 }

@@ -31,8 +31,8 @@ const systemPrefix = "kube-"
 type division struct {
 	// label is the key of the label that names the project of a namespace.
 	label string
-	// own is Entente's own namespace.
-	own string
+	// own are Entente's own namespaces.
+	own []string
 }
 
 // claim is what a Project object claims.
@@ -80,7 +80,7 @@ func (d division) divide(namespaces []*corev1.Namespace, claims []claim) (*Snaps
 // excludes tells whether a namespace never belongs to a project.
 func (d division) excludes(namespace *corev1.Namespace) bool {
 	return namespace.DeletionTimestamp != nil || namespace.Status.Phase == corev1.NamespaceTerminating ||
-		namespace.Name == d.own || strings.HasPrefix(namespace.Name, systemPrefix)
+		slices.Contains(d.own, namespace.Name) || strings.HasPrefix(namespace.Name, systemPrefix)
 }
 
 // isName tells whether a project can have that name.

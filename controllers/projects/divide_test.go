@@ -35,7 +35,7 @@ import (
 
 var noon = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
-var usual = division{label: DefaultLabel, own: "entente-system"}
+var usual = division{label: DefaultLabel, own: []string{"entente-system", "entente-access"}}
 
 // namespace has a project as its label, "" for none.
 func namespace(name, project string) *corev1.Namespace {
@@ -76,7 +76,7 @@ func TestG4Labels(t *testing.T) {
 	}
 	assert.Empty(t, conflicts)
 
-	snapshot, _ = division{label: "example.com/team", own: "entente-system"}.divide([]*corev1.Namespace{
+	snapshot, _ = division{label: "example.com/team", own: []string{"entente-system", "entente-access"}}.divide([]*corev1.Namespace{
 		namespace("a-1", "a"),
 		{ObjectMeta: metav1.ObjectMeta{Name: "c-1", Labels: map[string]string{"example.com/team": "c"}}},
 	}, nil)
@@ -89,7 +89,7 @@ func TestG4NeverBelong(t *testing.T) {
 	leaving, terminating := namespace("leaving", "a"), namespace("terminating", "a")
 	leaving.DeletionTimestamp = &metav1.Time{Time: noon}
 	terminating.Status.Phase = corev1.NamespaceTerminating
-	namespaces := []*corev1.Namespace{namespace("kube-system", "a"), namespace("kube-x", "a"), namespace("entente-system", "a"), leaving, terminating}
+	namespaces := []*corev1.Namespace{namespace("kube-system", "a"), namespace("kube-x", "a"), namespace("entente-system", "a"), namespace("entente-access", "a"), leaving, terminating}
 	var names []string
 	for _, namespace := range namespaces {
 		names = append(names, namespace.Name)

@@ -65,8 +65,8 @@ type Config struct {
 	Resources Resources
 	// Label is the key of the label.
 	Label string
-	// OwnNamespace is that of Entente.
-	OwnNamespace string
+	// OwnNamespaces are those of Entente. They never belong to a project.
+	OwnNamespaces []string
 	// Recorder records Events about namespaces.
 	Recorder events.EventRecorder
 	// Clock times how long changes are collected.
@@ -96,14 +96,14 @@ type Model struct {
 // label has no valid key.
 func New(config Config) (*Model, error) {
 	if config.Namespaces == nil || config.Dynamic == nil || config.Resources == nil ||
-		config.OwnNamespace == "" || config.Recorder == nil || config.Clock == nil {
+		len(config.OwnNamespaces) == 0 || config.Recorder == nil || config.Clock == nil {
 		return nil, errors.New("could not make the model of projects: its config is not complete")
 	}
 	if faults := validation.IsQualifiedName(config.Label); len(faults) > 0 {
 		return nil, fmt.Errorf("could not make the model of projects: the key of a label is like %s, and this one is not: %s", DefaultLabel, faults[0])
 	}
 	m := &Model{
-		division:   division{label: config.Label, own: config.OwnNamespace},
+		division:   division{label: config.Label, own: config.OwnNamespaces},
 		namespaces: config.Namespaces.Lister(),
 		informer:   config.Namespaces.Informer(),
 		recorder:   config.Recorder,

@@ -146,7 +146,7 @@ func (f *fixture) start(change ...func(*Config)) (stop func()) {
 	factory := informers.NewSharedInformerFactory(f.client, 0)
 	config := Config{
 		Namespaces: factory.Core().V1().Namespaces(), Dynamic: f.dynamic, Resources: f.host,
-		Label: DefaultLabel, OwnNamespace: "entente-system", Recorder: f.recorder, Clock: clock.RealClock{},
+		Label: DefaultLabel, OwnNamespaces: []string{"entente-system", "entente-access"}, Recorder: f.recorder, Clock: clock.RealClock{},
 	}
 	for _, c := range change {
 		c(&config)
@@ -234,7 +234,7 @@ func TestNewNeedsAll(t *testing.T) {
 	whole := Config{
 		Namespaces: informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Namespaces(),
 		Dynamic:    dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), Resources: &host{},
-		Label: DefaultLabel, OwnNamespace: "entente-system", Recorder: events.NewFakeRecorder(1), Clock: clocktesting.NewFakeClock(noon),
+		Label: DefaultLabel, OwnNamespaces: []string{"entente-system", "entente-access"}, Recorder: events.NewFakeRecorder(1), Clock: clocktesting.NewFakeClock(noon),
 	}
 	_, err := New(whole)
 	require.NoError(t, err)
@@ -242,7 +242,7 @@ func TestNewNeedsAll(t *testing.T) {
 		"namespaces": func(c *Config) { c.Namespaces = nil },
 		"dynamic":    func(c *Config) { c.Dynamic = nil },
 		"resources":  func(c *Config) { c.Resources = nil },
-		"own":        func(c *Config) { c.OwnNamespace = "" },
+		"own":        func(c *Config) { c.OwnNamespaces = nil },
 		"recorder":   func(c *Config) { c.Recorder = nil },
 		"clock":      func(c *Config) { c.Clock = nil },
 		"label":      func(c *Config) { c.Label = "" },
@@ -359,7 +359,7 @@ func TestG4LookKnowsTooLittle(t *testing.T) {
 	require.NoError(t, factory.Core().V1().Namespaces().Informer().GetIndexer().Add(namespace("one", "a")))
 	model, err := New(Config{
 		Namespaces: factory.Core().V1().Namespaces(), Dynamic: f.dynamic, Resources: f.host,
-		Label: DefaultLabel, OwnNamespace: "entente-system", Recorder: f.recorder, Clock: clocktesting.NewFakeClock(noon),
+		Label: DefaultLabel, OwnNamespaces: []string{"entente-system", "entente-access"}, Recorder: f.recorder, Clock: clocktesting.NewFakeClock(noon),
 	})
 	require.NoError(t, err)
 	model.look(t.Context())
@@ -426,11 +426,11 @@ func TestG4ManyAtOnce(t *testing.T) {
 func TestChangesAreCollected(t *testing.T) {
 	clk := clocktesting.NewFakeClock(noon)
 	model, err := New(Config{
-		Namespaces:   informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Namespaces(),
-		Dynamic:      dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()),
-		Resources:    &host{},
-		Label:        DefaultLabel,
-		OwnNamespace: "entente-system", Recorder: events.NewFakeRecorder(1), Clock: clk,
+		Namespaces:    informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Namespaces(),
+		Dynamic:       dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()),
+		Resources:     &host{},
+		Label:         DefaultLabel,
+		OwnNamespaces: []string{"entente-system", "entente-access"}, Recorder: events.NewFakeRecorder(1), Clock: clk,
 	})
 	require.NoError(t, err)
 	model.stir()
@@ -456,7 +456,7 @@ func TestPanicEndsIt(t *testing.T) {
 	factory := informers.NewSharedInformerFactory(f.client, 0)
 	model, err := New(Config{
 		Namespaces: factory.Core().V1().Namespaces(), Dynamic: f.dynamic, Resources: f.host,
-		Label: DefaultLabel, OwnNamespace: "entente-system", Recorder: f.recorder, Clock: clock.RealClock{},
+		Label: DefaultLabel, OwnNamespaces: []string{"entente-system", "entente-access"}, Recorder: f.recorder, Clock: clock.RealClock{},
 	})
 	require.NoError(t, err)
 	model.Subscribe(func() { panic("boom") })
