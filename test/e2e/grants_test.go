@@ -135,7 +135,8 @@ type grants struct {
 
 func in(namespaces ...string) grants { return grants{namespaces, true} }
 
-// objects are the RBAC objects in east that a ClusterPeer is named on.
+// objects are the RBAC objects in east that a ClusterPeer is named on, but for those by which
+// Entente may be the consumers.
 type objects struct {
 	roles        []rbacv1.Role
 	bindings     []rbacv1.RoleBinding
@@ -154,8 +155,14 @@ func (g *granting) objects(ctx context.Context, t *testing.T, selector string) o
 	require.NoError(t, err)
 	clusterBound, err := g.rbac.RbacV1().ClusterRoleBindings().List(ctx, options)
 	require.NoError(t, err)
-	return objects{roles.Items, bindings.Items, clusterRoles.Items, clusterBound.Items}
+	return objects{
+		roles.Items, bindings.Items,
+		slices.DeleteFunc(clusterRoles.Items, func(role rbacv1.ClusterRole) bool { return forEntente(role.Name) }),
+		slices.DeleteFunc(clusterBound.Items, func(binding rbacv1.ClusterRoleBinding) bool { return forEntente(binding.Name) }),
+	}
 }
+
+func forEntente(name string) bool { return strings.HasPrefix(name, "entente-impersonate-") }
 
 func (o objects) count() int {
 	return len(o.roles) + len(o.bindings) + len(o.clusterRoles) + len(o.clusterBound)
