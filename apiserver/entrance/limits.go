@@ -29,7 +29,7 @@ type Limits struct {
 	Requests rate.Limit
 	Burst    int
 	// Streams is how many requests of a peer may be under way, and Watches how many of
-	// them may be of those that last: the rest is for short ones. (1024, 896)
+	// them may be of those that last: the rest is for short ones. (1024, 7 of 8)
 	Streams int
 	Watches int
 	// Refusals and RefusalBurst are how many refusals of a peer are written down, a second:
@@ -48,7 +48,7 @@ func (l Limits) withDefaults() Limits {
 	l.Requests = cmp.Or(l.Requests, 100)
 	l.Burst = cmp.Or(l.Burst, 200)
 	l.Streams = cmp.Or(l.Streams, 1024)
-	l.Watches = cmp.Or(l.Watches, 896)
+	l.Watches = cmp.Or(l.Watches, max(1, l.Streams-l.Streams/8))
 	l.Refusals = cmp.Or(l.Refusals, 5)
 	l.RefusalBurst = cmp.Or(l.RefusalBurst, 100)
 	l.Body = cmp.Or(l.Body, 30*time.Second)

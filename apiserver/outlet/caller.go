@@ -27,7 +27,11 @@ import (
 
 // caller is the ServiceAccount that a request is of.
 type caller struct {
-	namespace, name, uid string
+	namespace, name string
+	// uid is empty where kube-apiserver does not pass it on, as it does by a flag only
+	// (--requestheader-uid-headers). Then the name has to do: the host cluster has just
+	// taken the credential for one of the ServiceAccount that there is.
+	uid string
 	// podName and podUID are of the Pod that its credential is bound to; empty: it is to
 	// none.
 	podName, podUID string
@@ -43,10 +47,6 @@ func callerOf(ctx context.Context) (caller, error) {
 	// Whoever may choose a name chooses no groups with it.
 	if err != nil || !slices.Contains(who.GetGroups(), serviceaccount.MakeNamespaceGroupName(namespace)) {
 		return caller{}, errNoServiceAccount()
-	}
-	if who.GetUID() == "" {
-		// One that is made anew has the same name.
-		return caller{}, &fault{code: http.StatusForbidden, text: "the credential does not tell the UID of the ServiceAccount, so that it could be another one of its name"}
 	}
 	c := caller{namespace: namespace, name: name, uid: who.GetUID()}
 	if pod, uid := who.GetExtra()[serviceaccount.PodNameKey], who.GetExtra()[serviceaccount.PodUIDKey]; len(pod) == 1 && len(uid) == 1 {

@@ -44,7 +44,22 @@ type crossing struct {
 	upgrade bool
 }
 
-// proxy carries the request, once.
+// carry carries the request, once. Whoever has gone needs not be told that the answer is
+// cut, and a watch may end at any time: neither is a failure, as which the server would log
+// it.
+func (c *crossing) carry(w http.ResponseWriter, r *http.Request) {
+	defer func() {
+		failure := recover()
+		//nolint:errorlint // what was panicked with is compared, as net/http does
+		cut := failure == http.ErrAbortHandler
+		if failure != nil && (!cut || c.in.Context().Err() == nil && !isSet(c.in, "watch")) {
+			panic(failure)
+		}
+	}()
+	c.proxy().ServeHTTP(w, r)
+}
+
+// proxy is what carries it.
 func (c *crossing) proxy() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Rewrite:        c.rewrite,
@@ -87,7 +102,7 @@ func (c *crossing) admit(response *http.Response) error {
 	if err := passage.Answer(response, c.upgrade); err != nil {
 		return err
 	}
-	if response.StatusCode == http.StatusSwitchingProtocols || isStream(c.in) {
+	if response.StatusCode == http.StatusSwitchingProtocols || isSet(c.in, "watch") || isSet(c.in, "follow") {
 		return nil
 	}
 	if response.ContentLength > c.outlet.limits.Body && c.in.Method != http.MethodHead {
@@ -97,16 +112,11 @@ func (c *crossing) admit(response *http.Response) error {
 	return nil
 }
 
-// isStream tells whether an answer may last for as long as it likes. Parameters are read
-// as Kubernetes reads them: one without a value is set.
-func isStream(r *http.Request) bool {
+// isSet tells whether a parameter by which an answer may last for as long as it likes is
+// set. It is read as Kubernetes reads it: one without a value is set.
+func isSet(r *http.Request, name string) bool {
 	query := r.URL.Query()
-	for _, name := range []string{"watch", "follow"} {
-		if query.Has(name) && query.Get(name) != "false" && query.Get(name) != "0" {
-			return true
-		}
-	}
-	return false
+	return query.Has(name) && query.Get(name) != "false" && query.Get(name) != "0"
 }
 
 // faultOf says why there is no answer that can be passed on, in words of ours.

@@ -177,6 +177,6 @@ func (o *Outlet) carry(w http.ResponseWriter, r *http.Request, to clusterpeer.De
 		outlet: o, in: r, on: on, name: to.Name, badge: badge, token: token, carrier: carrier,
 		path: protocol.PathAPI + capability + path, upgrade: upgrade,
 	}
-	c.proxy().ServeHTTP(w, r.WithContext(ctx))
+	c.carry(w, r.WithContext(ctx))
 	return nil
 }

@@ -86,7 +86,7 @@ func TestG8Callers(t *testing.T) {
 		"a peer's ServiceAccount":        {&user.DefaultInfo{Name: "peer:" + east + ":system:serviceaccount:module:controller", UID: saUID, Groups: []string{"system:serviceaccounts:module"}}, others},
 		"a name without groups":          {&user.DefaultInfo{Name: "system:serviceaccount:module:controller", UID: saUID}, others},
 		"the group of another namespace": {&user.DefaultInfo{Name: "system:serviceaccount:module:controller", UID: saUID, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:other"}}, others},
-		"without a UID":                  {named(namespace, account, ""), "does not tell the UID"},
+		"without a UID, another one":     {named(namespace, "default", ""), consumers},
 		"another one":                    {named(namespace, "default", saUID), consumers},
 		"of another namespace":           {named("other", account, saUID), consumers},
 		"half of another consumer":       {named(namespace, "other", saUID), consumers},
@@ -103,6 +103,20 @@ func TestG8Callers(t *testing.T) {
 	}
 	assert.Zero(t, w.far.connections.Load())
 	assert.Empty(t, w.host.requests())
+}
+
+// H1: a host that does not pass on the UID of who asks, as kubeadm has it, does not keep a
+// consumer from passing; one that does has a token of that very ServiceAccount made.
+func TestH1CallerWithoutUID(t *testing.T) {
+	w := newWorld(t)
+	w.change(func() {
+		w.callers["unknown"] = serviceaccount.UserInfo(namespace, account, "")
+		w.callers["former"] = serviceaccount.UserInfo(namespace, account, "22222222-0000-4000-8000-000000000009")
+	})
+	assert.Equal(t, http.StatusOK, w.get("Test-Caller", "unknown").code)
+	assert.Equal(t, http.StatusForbidden, w.get("Test-Caller", "former").code)
+	assert.Equal(t, http.StatusOK, w.get().code)
+	assert.Len(t, w.host.requests(), 3, "no token is taken for that of a caller with a UID which was made for one without")
 }
 
 // withdrawals take the ground from a request.

@@ -136,7 +136,7 @@ func TestG8StreamsEnd(t *testing.T) {
 			withdraw(w)
 			before := w.clock.Now()
 			w.eventually(func() bool { return len(watching) > 0 && len(talking) > 0 }, "the end")
-			assert.Error(t, <-watching)
+			assert.NoError(t, <-watching, "a watch may end at any time")
 			assert.Less(t, w.clock.Since(before), soon)
 		})
 	}
@@ -229,7 +229,7 @@ func TestG8RunEnds(t *testing.T) {
 	defer response.Body.Close()
 	w.stop()
 	_, err = io.ReadAll(response.Body)
-	require.Error(t, err)
+	require.NoError(t, err)
 	assert.Equal(t, http.StatusServiceUnavailable, w.get().code)
 	require.Eventually(t, func() bool { return w.far.open.Load() == 0 }, soon, tick)
 }

@@ -123,7 +123,6 @@ func (c *ControlPlane) apiServerFlags() []string {
 		"--requestheader-client-ca-file=" + c.pki.file("front-proxy-ca.crt"),
 		"--requestheader-allowed-names=" + frontProxyName,
 		"--requestheader-username-headers=X-Remote-User",
-		"--requestheader-uid-headers=X-Remote-Uid",
 		"--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--proxy-client-cert-file=" + c.pki.file("front-proxy-client.crt"),
