@@ -51,6 +51,9 @@ type Reader interface {
 	Identity() *Identity
 	// Grants returns what a ClusterPeer is granted, by its UID, in order of capabilities.
 	Grants(peerUID string) []*Grant
+	// Grant returns what a capability grants a ClusterPeer, by its UID, or nil. It looks up
+	// one record, as each request of a workload does (G7).
+	Grant(peerUID, capability string) *Grant
 	// AllGrants returns what all are granted, in no order.
 	AllGrants() []*Grant
 	// GrantKey returns the key of the proofs of granted objects, or nil.

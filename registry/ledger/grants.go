@@ -53,6 +53,13 @@ func (l *Ledger) Grants(peerUID string) []*record.Grant {
 	})
 }
 
+// Grant implements record.Reader.
+func (l *Ledger) Grant(peerUID, capability string) *record.Grant {
+	l.view.mu.RLock()
+	defer l.view.mu.RUnlock()
+	return l.view.content.grants[peerUID][capability]
+}
+
 // AllGrants implements record.Reader.
 func (l *Ledger) AllGrants() []*record.Grant {
 	l.view.mu.RLock()

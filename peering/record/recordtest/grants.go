@@ -69,6 +69,7 @@ func capabilities(grants []*record.Grant) []string {
 func testGrants(t *testing.T, l ledger) {
 	assert.Empty(t, l.Grants("u"))
 	assert.Empty(t, l.AllGrants())
+	assert.Nil(t, l.Grant("u", "logs"))
 	assert.Nil(t, l.grant(t, "u", "logs"))
 	whole := granting("u", "logs", role("a", "uid-1"), record.GrantedObject{Kind: record.KindRoleBinding, Namespace: "a", Name: "entente-2", Foreign: true})
 	l.putGrants(t, whole, granting("u", "backup", role("a", "")), granting("v", "logs", role("b", "uid-2")))
@@ -78,6 +79,10 @@ func testGrants(t *testing.T, l ledger) {
 	assert.Equal(t, whole, l.Grants("u")[1])
 	assert.ElementsMatch(t, []string{"u backup", "u logs", "v logs"}, capabilities(l.AllGrants()))
 	assert.Empty(t, l.Grants("w"))
+	assert.Equal(t, whole, l.Grant("u", "logs"))
+	assert.Equal(t, granting("v", "logs", role("b", "uid-2")), l.Grant("v", "logs"), "the one of that ClusterPeer")
+	assert.Nil(t, l.Grant("v", "backup"))
+	assert.Nil(t, l.Grant("w", "logs"))
 
 	l.update(t, func(tx record.Tx) error {
 		read, err := tx.Grant("u", "logs")
@@ -98,6 +103,8 @@ func testGrants(t *testing.T, l ledger) {
 	eventually(t, func() bool { return len(l.Grants("u")) == 1 }, "the deletion")
 	assert.Nil(t, l.grant(t, "u", "logs"))
 	assert.Nil(t, l.grant(t, "none", "logs"))
+	assert.Nil(t, l.Grant("u", "logs"))
+	assert.NotNil(t, l.Grant("u", "backup"))
 
 	// They outlive the record of the ClusterPeer.
 	l.put(t, inviting("u", "t"))
@@ -118,6 +125,7 @@ func testGrantNames(t *testing.T, l ledger) {
 		for _, grant := range []*record.Grant{granting(odd, "logs", role("a", "")), granting("u", odd, role("a", ""))} {
 			assert.Error(t, l.Update(t.Context(), func(tx record.Tx) error { return tx.PutGrant(grant) }), odd)
 			assert.Nil(t, l.grant(t, grant.PeerUID, grant.Capability))
+			assert.Nil(t, l.Grant(grant.PeerUID, grant.Capability))
 		}
 		assert.Empty(t, l.Grants(odd))
 	}

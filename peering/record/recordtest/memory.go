@@ -140,6 +140,14 @@ func (m *Memory) Grants(peerUID string) []*record.Grant {
 	return m.grants(func(g *record.Grant) bool { return g.PeerUID == peerUID })
 }
 
+// Grant implements record.Reader.
+func (m *Memory) Grant(peerUID, capability string) *record.Grant {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	grant, _ := decode[record.Grant](m.content.grants[record.GrantID(peerUID, capability)])
+	return grant
+}
+
 // AllGrants implements record.Reader.
 func (m *Memory) AllGrants() []*record.Grant {
 	return m.grants(func(*record.Grant) bool { return true })
