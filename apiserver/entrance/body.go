@@ -28,24 +28,23 @@ import (
 // body is that of a request: neither too long nor too slow.
 type body struct {
 	io.ReadCloser
-	arrived func()
+	w *writer
+	// until is when it has to have arrived, by the clock of the system.
+	until time.Time
 
 	lock    sync.Mutex
+	arrived bool
 	failure Reason
 }
 
-// limitBody has the body of a request arrive in time, by the clock of the system, and
-// returns it; nil if there is none.
+// limitBody has the body of a request arrive in time, and returns it; nil if there is none.
 func limitBody(w *writer, r *http.Request, within time.Duration) *body {
 	if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
-	_ = w.control.SetReadDeadline(time.Now().Add(within))
-	return &body{
-		ReadCloser: http.MaxBytesReader(w, r.Body, maxBody),
-		// From here on the peer may be silent: it waits.
-		arrived: sync.OnceFunc(func() { _ = w.control.SetReadDeadline(time.Time{}) }),
-	}
+	until := time.Now().Add(within)
+	_ = w.control.SetReadDeadline(until)
+	return &body{ReadCloser: http.MaxBytesReader(w, r.Body, maxBody), w: w, until: until}
 }
 
 // Read implements io.Reader.
@@ -55,19 +54,21 @@ func (b *body) Read(into []byte) (int, error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, io.EOF):
-		b.arrived()
+		b.end(true, "")
+		// From here on the peer may be silent: it waits.
+		_ = b.w.control.SetReadDeadline(time.Time{})
 	case errors.As(err, &tooLarge):
-		b.fail(BodyTooLarge)
+		b.end(false, BodyTooLarge)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		b.fail(BodyTooSlow)
+		b.end(false, BodyTooSlow)
 	}
 	return n, err
 }
 
-func (b *body) fail(reason Reason) {
+func (b *body) end(arrived bool, failure Reason) {
 	b.lock.Lock()
 	defer b.lock.Unlock()
-	b.failure = reason
+	b.arrived, b.failure = arrived, failure
 }
 
 // reason is why the body did not arrive; empty: it did, or it was not that. The transport
@@ -78,5 +79,9 @@ func (b *body) reason() Reason {
 	}
 	b.lock.Lock()
 	defer b.lock.Unlock()
+	if b.failure == "" && !b.arrived && !time.Now().Before(b.until) {
+		// Whoever reads it has yet to be told.
+		return BodyTooSlow
+	}
 	return b.failure
 }

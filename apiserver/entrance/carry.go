@@ -47,10 +47,10 @@ func (v *visit) carry(s *standing) {
 	if s.ask.lasts {
 		v.w.begins = v.begins
 	}
-	// Whatever comes, it is known why the request has ended.
+	// If it is broken off it is known why.
 	defer func() {
-		if lost := s.reason(); lost != "" && v.about.Reason == "" {
-			v.about.Reason = lost
+		if ctx.Err() != nil && v.about.Reason == "" {
+			v.about.Reason = s.reason()
 		}
 	}()
 	r := v.r.WithContext(ctx)

@@ -21,6 +21,8 @@ import (
 	"crypto/tls"
 	"io"
 	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
 	"strings"
 	"testing"
 	"time"
@@ -120,7 +122,11 @@ func TestG7Answers(t *testing.T) {
 		transport := f.client(two)
 		send := func(answer http.HandlerFunc) answer {
 			f.host.answers(answer)
-			return f.send(transport, f.request(t.Context(), http.MethodGet, apiPath+"/api/v1/namespaces/shop/configmaps", nil))
+			ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: func(code int, _ textproto.MIMEHeader) error {
+				t.Error("something came before the answer", code)
+				return nil
+			}})
+			return f.send(transport, f.request(ctx, http.MethodGet, apiPath+"/api/v1/namespaces/shop/configmaps", nil))
 		}
 		a := send(func(w http.ResponseWriter, _ *http.Request) {
 			for _, name := range []string{"Set-Cookie", "Location", "Www-Authenticate", "Access-Control-Allow-Origin", "X-Remote-User", "Server", "Alt-Svc", "X-Kubernetes-Pf-Flowschema-Uid", "Audit-Id", "Warning", "Etag"} {

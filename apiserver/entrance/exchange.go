@@ -41,7 +41,7 @@ type Exchange struct {
 	// Begins says that it has begun and goes on: there is another Exchange when it ends.
 	Begins bool
 	// Lasts says that it is of those that may go on for long.
-	Lasts bool
+	Lasts  bool
 	Peer   gateway.Peer
 	Source netip.Addr
 	// User is who asks, as it is named here; empty: it has not been shown who that is.

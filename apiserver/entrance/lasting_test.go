@@ -146,6 +146,7 @@ func losses() map[string]struct {
 		"suspended":              {func(f *fixture) { f.edit(func(p *record.Peer) { p.Remote.Fault = record.PeerSuspended }) }, NotInEffect},
 		"left":                   {func(f *fixture) { f.edit(func(p *record.Peer) { p.Remote.Fault = record.PeerLeft }) }, NotInEffect},
 		"record gone":            {func(f *fixture) { f.must(func(tx record.Tx) error { return tx.DeletePeer(uid) }) }, NotInEffect},
+		"another cluster":        {func(f *fixture) { f.edit(func(p *record.Peer) { p.Remote.ClusterUUID = north }) }, NotInEffect},
 		"stale":                  {func(f *fixture) { f.SetFresh(record.ErrStale) }, Unavailable},
 		"issuer gone":            {func(f *fixture) { f.setIssuer(nil) }, AwaitingIssuer},
 		"issuer moved":           {func(f *fixture) { f.setIssuer(&protocol.Issuer{URL: "https://192.0.2.1", JWKS: f.issuer.jwks()}) }, IssuerChanged},
