@@ -29,10 +29,7 @@ import (
 // tell that at any time. What this cluster offers is what is valid here; it follows within
 // a moment, on the word of the one that leads.
 func InEffect(peer *record.Peer, spec record.Spec, capability string) bool {
-	if spec.Deleting || !peer.GivesAccess() || !slices.Contains(spec.Capabilities, capability) {
-		return false
-	}
-	if spec.ExpectedClusterUUID != "" && spec.ExpectedClusterUUID != peer.Remote.ClusterUUID {
+	if spec.Deleting || !peer.GivesAccess() || !spec.Expects(peer.Remote.ClusterUUID) || !slices.Contains(spec.Capabilities, capability) {
 		return false
 	}
 	ours, offered := offeredIn(&peer.Offer.Body, capability)

@@ -129,7 +129,7 @@ func (m *Model) Plan(peer *peeringv1alpha1.ClusterPeer) (*Plan, error) {
 		return nil, ErrUnknown
 	}
 	rec := m.config.Ledger.Peer(plan.UID)
-	access := rec.GivesAccess() && expects(peer, rec.Remote.ClusterUUID)
+	access := rec.GivesAccess() && peer.Spec.Expects(rec.Remote.ClusterUUID)
 	resources, projects, known := m.host()
 	switch {
 	case !known && access:
@@ -210,12 +210,6 @@ func (m *Model) judge(object *peeringv1alpha1.PeeringCapability, resources rules
 	found := rules.Judge(&object.Spec, resources)
 	m.verdicts[object.Name] = verdict{object.UID, object.Generation, resources, found}
 	return found
-}
-
-// expects tells whether a ClusterPeer may peer with that cluster.
-func expects(peer *peeringv1alpha1.ClusterPeer, clusterUUID string) bool {
-	expected := peer.Spec.ExpectedClusterUUID()
-	return expected == "" || expected == clusterUUID
 }
 
 // match fills in what both clusters offer. ours is what the other cluster has been offered:

@@ -142,11 +142,11 @@ func refusedHere(l *look, ours string, now time.Time) record.Reason {
 		// The other cluster may have answered, and we not heard it: then it answers again.
 		expires = expires.Add(record.RepeatWithin)
 	}
-	expected, remote, versions := l.peer.Spec.ExpectedClusterUUID(), l.record.Remote, l.found.protocol
+	remote, versions := l.record.Remote, l.found.protocol
 	switch {
 	case l.found.clusterUUID == ours:
 		return record.SelfPeering
-	case expected != "" && expected != l.found.clusterUUID:
+	case !l.peer.Spec.Expects(l.found.clusterUUID):
 		return record.UUIDMismatch
 	case remote != nil && remote.ClusterUUID != l.found.clusterUUID && remote.Fault != record.PeerLeft:
 		return record.UUIDMismatch

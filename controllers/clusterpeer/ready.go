@@ -47,8 +47,8 @@ func ready(peer *peeringv1alpha1.ClusterPeer, rec *record.Peer, f facts, now tim
 // its own.
 func paired(peer *peeringv1alpha1.ClusterPeer, remote *record.Remote, provider providerFault) (reason, message string) {
 	cluster := "cluster " + remote.ClusterUUID
-	switch expected := peer.Spec.ExpectedClusterUUID(); {
-	case expected != "" && expected != remote.ClusterUUID:
+	switch {
+	case !peer.Spec.Expects(remote.ClusterUUID):
 		return ReasonUUIDMismatch, "The peer is " + cluster + ", which is not the one of expectedClusterUUID."
 	case remote.ConfirmedAt.IsZero():
 		return ReasonWaitingForPeer, "The connection string was used between this cluster and " + cluster + ". Waiting for the first exchange."

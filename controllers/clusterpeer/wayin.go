@@ -17,10 +17,8 @@ limitations under the License.
 package clusterpeer
 
 import (
-	"encoding/pem"
-	"strings"
-
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/peering/pki"
 	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/peering/record"
 )
@@ -29,25 +27,14 @@ import (
 // what it is recognised, and which audience a token needs for each capability (G8). There is
 // nothing to show while there is no peering, or if the peer cannot be dialled.
 func projectWayIn(peer *peeringv1alpha1.ClusterPeer, rec *record.Peer, effective []string) *peeringv1alpha1.AccessStatus {
-	if !rec.GivesAccess() || len(rec.Remote.Endpoints) == 0 {
+	if !rec.GivesAccess() || len(rec.Remote.Endpoints) == 0 || !peer.Spec.Expects(rec.Remote.ClusterUUID) {
 		return nil
 	}
-	if expected := peer.Spec.ExpectedClusterUUID(); expected != "" && expected != rec.Remote.ClusterUUID {
-		return nil
-	}
-	status := &peeringv1alpha1.AccessStatus{Endpoint: rec.Remote.Endpoints[0], CABundle: certificatesPEM(rec.Remote.Trust)}
+	status := &peeringv1alpha1.AccessStatus{Endpoint: rec.Remote.Endpoints[0], CABundle: string(pki.CertificatesPEM(rec.Remote.Trust...))}
 	for _, capability := range effective {
 		status.Audiences = append(status.Audiences, peeringv1alpha1.CapabilityAudience{
 			Capability: capability, Audience: protocol.Audience(rec.Remote.ClusterUUID, capability),
 		})
 	}
 	return status
-}
-
-func certificatesPEM(certificates [][]byte) string {
-	var out strings.Builder
-	for _, der := range certificates {
-		out.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-	}
-	return out.String()
 }

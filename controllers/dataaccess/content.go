@@ -18,26 +18,18 @@ package dataaccess
 
 import (
 	"bytes"
-	"encoding/pem"
 	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/cert"
 
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/peering/pki"
 	"entente.dev/entente/peering/record"
 )
 
-// What the Secrets are marked with. It is by both the first label and the annotation that
-// one of ours is told from what others made.
 const (
-	labelManagedBy    = "app.kubernetes.io/managed-by"
-	managedBy         = "entente"
-	labelPeer         = peeringv1alpha1.GroupName + "/peer"
-	annotationPeerUID = peeringv1alpha1.GroupName + "/peer-uid"
-
 	// keyTrust is the key in the Secret under which the certificates are by which the
 	// peer's gateway is recognised, PEM.
 	keyTrust = "ca.crt"
@@ -55,32 +47,25 @@ func peerOf(secretName string) (clusterPeer string, ok bool) {
 
 // build returns a Secret as it is to be.
 func build(peer *peeringv1alpha1.ClusterPeer, remote *record.Remote) *corev1.Secret {
-	var trust bytes.Buffer
-	for _, certificate := range remote.Trust {
-		trust.Write(encode(certificate))
-	}
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        SecretName(peer.Name),
-			Labels:      map[string]string{labelManagedBy: managedBy, labelPeer: peer.Name},
-			Annotations: map[string]string{annotationPeerUID: string(peer.UID)},
+			Labels:      map[string]string{peeringv1alpha1.LabelManagedBy: peeringv1alpha1.ManagedBy, peeringv1alpha1.LabelPeer: peer.Name},
+			Annotations: map[string]string{peeringv1alpha1.AnnotationPeerUID: string(peer.UID)},
 		},
 		Type: corev1.SecretTypeTLS,
 		Data: map[string][]byte{
-			corev1.TLSCertKey:       encode(remote.Data.Certificate),
+			corev1.TLSCertKey:       pki.CertificatesPEM(remote.Data.Certificate),
 			corev1.TLSPrivateKeyKey: remote.Data.Key.Reveal(),
-			keyTrust:                trust.Bytes(),
+			keyTrust:                pki.CertificatesPEM(remote.Trust...),
 		},
 	}
 }
 
-func encode(certificate []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: certificate})
-}
-
-// isOurs tells whether we made a Secret, for whatever ClusterPeer.
+// isOurs tells whether we made a Secret, for whatever ClusterPeer. It is by both the label
+// and the annotation that one of ours is told from what others made.
 func isOurs(live *corev1.Secret) bool {
-	return live.Labels[labelManagedBy] == managedBy && live.Annotations[annotationPeerUID] != ""
+	return live.Labels[peeringv1alpha1.LabelManagedBy] == peeringv1alpha1.ManagedBy && live.Annotations[peeringv1alpha1.AnnotationPeerUID] != ""
 }
 
 // canChange tells whether a Secret of ours can be made into another one, by its type and

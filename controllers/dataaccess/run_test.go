@@ -40,6 +40,7 @@ import (
 
 	"entente.dev/entente/apis/generated/clientset/versioned/fake"
 	"entente.dev/entente/apis/generated/informers/externalversions"
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/peering/client"
 	"entente.dev/entente/peering/exchange"
 	"entente.dev/entente/peering/gateway"
@@ -89,7 +90,7 @@ func runs(t *testing.T, controller *Controller, peers externalversions.SharedInf
 // as soon as the host cluster says which there are.
 func TestG8Sweep(t *testing.T) {
 	f := newFixture(t)
-	ours := metav1.ObjectMeta{Labels: map[string]string{labelManagedBy: managedBy}, Annotations: map[string]string{annotationPeerUID: "gone"}}
+	ours := metav1.ObjectMeta{Labels: map[string]string{peeringv1alpha1.LabelManagedBy: peeringv1alpha1.ManagedBy}, Annotations: map[string]string{peeringv1alpha1.AnnotationPeerUID: "gone"}}
 	named := func(name string, meta metav1.ObjectMeta) *corev1.Secret {
 		meta.Name = name
 		return &corev1.Secret{ObjectMeta: meta, Type: corev1.SecretTypeTLS}

@@ -31,6 +31,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/peering/client"
 	"entente.dev/entente/peering/record"
 )
@@ -98,7 +99,7 @@ func TestG8SecretHeals(t *testing.T) {
 		"one more":      func(live *corev1.Secret) *corev1.Secret { live.Data["more"] = []byte("x"); return live },
 		"another trust": func(live *corev1.Secret) *corev1.Secret { live.Data["ca.crt"] = []byte("x"); return live },
 		"for another peer": func(live *corev1.Secret) *corev1.Secret {
-			live.Labels[labelPeer], live.Annotations[annotationPeerUID] = "west", "another"
+			live.Labels[peeringv1alpha1.LabelPeer], live.Annotations[peeringv1alpha1.AnnotationPeerUID] = "west", "another"
 			return live
 		},
 		"another type": func(live *corev1.Secret) *corev1.Secret { live.Type = corev1.SecretTypeOpaque; return live },
@@ -131,9 +132,9 @@ func TestG8SecretHeals(t *testing.T) {
 
 // G8: one that somebody else made stays as it is, and that is said once.
 func TestG8ForeignSecret(t *testing.T) {
-	labelled := metav1.ObjectMeta{Name: secret, Labels: map[string]string{labelManagedBy: managedBy}}
-	annotated := metav1.ObjectMeta{Name: secret, Annotations: map[string]string{annotationPeerUID: uid}}
-	others := metav1.ObjectMeta{Name: secret, Labels: map[string]string{labelManagedBy: "helm"}, Annotations: map[string]string{annotationPeerUID: uid}}
+	labelled := metav1.ObjectMeta{Name: secret, Labels: map[string]string{peeringv1alpha1.LabelManagedBy: peeringv1alpha1.ManagedBy}}
+	annotated := metav1.ObjectMeta{Name: secret, Annotations: map[string]string{peeringv1alpha1.AnnotationPeerUID: uid}}
+	others := metav1.ObjectMeta{Name: secret, Labels: map[string]string{peeringv1alpha1.LabelManagedBy: "helm"}, Annotations: map[string]string{peeringv1alpha1.AnnotationPeerUID: uid}}
 	for name, meta := range map[string]metav1.ObjectMeta{"nothing": {Name: secret}, "labelled only": labelled, "annotated only": annotated, "managed by others": others} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)

@@ -23,6 +23,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 )
 
 // sweepAgain is when it is tried again to find out which Secrets there are.
@@ -33,7 +35,7 @@ const sweepAgain = time.Minute
 func (s *secrets) sweep(ctx context.Context, enqueue func(cache.ObjectName)) {
 	for failures := 0; ; failures++ {
 		err := quietly(ctx, "list", "*"+suffix, func(ctx context.Context) error {
-			list, err := s.api.List(ctx, metav1.ListOptions{LabelSelector: labelManagedBy + "=" + managedBy})
+			list, err := s.api.List(ctx, metav1.ListOptions{LabelSelector: peeringv1alpha1.LabelManagedBy + "=" + peeringv1alpha1.ManagedBy})
 			if err != nil {
 				return err
 			}

@@ -28,6 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/controllers/access"
 )
 
@@ -37,7 +38,9 @@ func alterations() map[string]func(wanted runtime.Object) {
 		binding.Subjects = append(binding.Subjects, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: "audit"})
 	}
 	return map[string]func(wanted runtime.Object){
-		"a label":        func(wanted runtime.Object) { wanted.(metav1.Object).GetLabels()[LabelManagedBy] = "platform" },
+		"a label": func(wanted runtime.Object) {
+			wanted.(metav1.Object).GetLabels()[peeringv1alpha1.LabelManagedBy] = "platform"
+		},
 		"without labels": func(wanted runtime.Object) { wanted.(metav1.Object).SetLabels(nil) },
 		"without proof":  func(wanted runtime.Object) { wanted.(metav1.Object).SetAnnotations(nil) },
 		"a rule": func(wanted runtime.Object) {

@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/controllers/access"
 )
 
@@ -46,10 +47,10 @@ func TestG5Changed(t *testing.T) {
 		"our label removed":      {p.role, func(live object) { live.SetLabels(nil) }},
 		"label of a binding":     {p.binding, func(live object) { live.SetLabels(nil) }},
 		"everything of ours":     {p.binding, func(live object) { live.SetLabels(nil); live.SetAnnotations(nil) }},
-		"another peer's name":    {p.role, func(live object) { live.GetLabels()[LabelPeer] = "east" }},
+		"another peer's name":    {p.role, func(live object) { live.GetLabels()[peeringv1alpha1.LabelPeer] = "east" }},
 		"another capability":     {p.role, func(live object) { live.GetLabels()[LabelCapability] = "backup" }},
 		"proof removed":          {p.role, func(live object) { delete(live.GetAnnotations(), AnnotationProof) }},
-		"UID of another peer":    {p.binding, func(live object) { live.GetAnnotations()[AnnotationPeerUID] = "x" }},
+		"UID of another peer":    {p.binding, func(live object) { live.GetAnnotations()[peeringv1alpha1.AnnotationPeerUID] = "x" }},
 		"gone":                   {p.role, nil},
 		"the binding is gone":    {p.binding, nil},
 		"widened without labels": {p.role, func(live object) { live.SetLabels(nil); live.(*rbacv1.Role).Rules[0].Verbs = []string{"*"} }},

@@ -19,6 +19,7 @@ package grant
 import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/peering/record"
 )
 
@@ -159,7 +160,7 @@ func (s *situation) unblocked() []task {
 // isOrphan tells whether an object was made by us and is listed nowhere: the ledger was
 // restored.
 func (s *situation) isOrphan(r ref, live object) bool {
-	uid := live.GetAnnotations()[AnnotationPeerUID]
+	uid := live.GetAnnotations()[peeringv1alpha1.AnnotationPeerUID]
 	return isProven(live, r, uid, s.key) && (uid == s.owner.uid || !s.isListed(uid, r))
 }
 

@@ -145,7 +145,7 @@ func (f *fixture) checkMaking(r ref, wanted runtime.Object) {
 	}
 	live := f.host.every()[role]
 	if assert.NotNil(f.t, live, "%s is made before its role", r) {
-		assert.True(f.t, isProven(live, role, live.GetAnnotations()[AnnotationPeerUID], f.book.GrantKey()), "%s is made to a role that is not ours", r)
+		assert.True(f.t, isProven(live, role, live.GetAnnotations()[peeringv1alpha1.AnnotationPeerUID], f.book.GrantKey()), "%s is made to a role that is not ours", r)
 	}
 }
 
@@ -170,7 +170,7 @@ func (f *fixture) show() {
 	f.t.Helper()
 	shown := map[string][]any{}
 	for r, live := range f.host.every() {
-		if live.GetLabels()[LabelManagedBy] == ManagedBy {
+		if live.GetLabels()[peeringv1alpha1.LabelManagedBy] == peeringv1alpha1.ManagedBy {
 			shown[r.kind] = append(shown[r.kind], live)
 		}
 	}

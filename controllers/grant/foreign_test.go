@@ -27,6 +27,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/controllers/access"
 	"entente.dev/entente/peering/record"
 )
@@ -55,8 +56,8 @@ func TestG5Foreign(t *testing.T) {
 	}
 	labelled := func(r ref) object {
 		live := bare(r)
-		live.SetLabels(map[string]string{LabelManagedBy: ManagedBy, LabelPeer: "west", LabelCapability: "logs"})
-		live.SetAnnotations(map[string]string{AnnotationPeerUID: westUID})
+		live.SetLabels(map[string]string{peeringv1alpha1.LabelManagedBy: peeringv1alpha1.ManagedBy, peeringv1alpha1.LabelPeer: "west", LabelCapability: "logs"})
+		live.SetAnnotations(map[string]string{peeringv1alpha1.AnnotationPeerUID: westUID})
 		return live
 	}
 	for name, test := range map[string]struct {

@@ -78,22 +78,7 @@ func (c *Controller) isListed(peerUID string, r ref) bool {
 // key returns the key of the ledger for the proofs of what is to be made. If there is none
 // yet, it makes one.
 func (c *Controller) key(ctx context.Context) (*record.GrantKey, error) {
-	if key := c.ledger.GrantKey(); key != nil {
-		return key, nil
-	}
-	fresh, err := record.NewGrantKey(rand.Reader)
-	if err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	var kept *record.GrantKey
-	err = c.ledger.Update(ctx, func(tx record.Tx) (err error) {
-		kept, err = record.KeepGrantKey(tx, fresh)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("could not record the key of grants: %w", err)
-	}
-	return kept, nil
+	return record.EnsureGrantKey(ctx, c.ledger, rand.Reader)
 }

@@ -25,24 +25,19 @@ import (
 	"entente.dev/entente/peering/record"
 )
 
-// What objects are marked with. Labels are for people and informers; neither they nor
-// anything else on an object decides anything, but for the proof.
+// What objects are marked with, beside what all that Entente makes for a ClusterPeer is.
+// Labels are for people and informers; neither they nor anything else on an object decides
+// anything, but for the proof.
 const (
-	// LabelManagedBy has the value ManagedBy on all objects of ours.
-	LabelManagedBy = "app.kubernetes.io/managed-by"
-	ManagedBy      = "entente"
-	// LabelPeer is the name of the ClusterPeer, LabelCapability that of the
-	// PeeringCapability.
-	LabelPeer       = peeringv1alpha1.GroupName + "/peer"
+	// LabelCapability is the name of the PeeringCapability.
 	LabelCapability = peeringv1alpha1.GroupName + "/capability"
-	// AnnotationProof is what shows that an object is ours if the ledger does not say.
+	// AnnotationProof is what shows that an object is ours if the ledger does not say. It was
+	// made for the UID of the ClusterPeer.
 	AnnotationProof = peeringv1alpha1.GroupName + "/grant"
-	// AnnotationPeerUID is the UID of the ClusterPeer, for which the proof was made.
-	AnnotationPeerUID = peeringv1alpha1.GroupName + "/peer-uid"
 )
 
 // Selector selects our objects, for the informers.
-func Selector() string { return LabelManagedBy + "=" + ManagedBy }
+func Selector() string { return peeringv1alpha1.LabelManagedBy + "=" + peeringv1alpha1.ManagedBy }
 
 // object is a Role, a RoleBinding, a ClusterRole or a ClusterRoleBinding.
 type object interface{ metav1.Object }
@@ -52,8 +47,8 @@ func (p pair) build(r ref, key *record.GrantKey) object {
 	described := metav1.ObjectMeta{
 		Namespace:   r.namespace,
 		Name:        r.name,
-		Labels:      map[string]string{LabelManagedBy: ManagedBy, LabelPeer: p.owner.name, LabelCapability: p.capability},
-		Annotations: map[string]string{AnnotationPeerUID: p.owner.uid, AnnotationProof: key.Proof(p.owner.uid, r.granted(""))},
+		Labels:      map[string]string{peeringv1alpha1.LabelManagedBy: peeringv1alpha1.ManagedBy, peeringv1alpha1.LabelPeer: p.owner.name, LabelCapability: p.capability},
+		Annotations: map[string]string{peeringv1alpha1.AnnotationPeerUID: p.owner.uid, AnnotationProof: key.Proof(p.owner.uid, r.granted(""))},
 	}
 	switch r.kind {
 	case record.KindRole:
@@ -77,10 +72,10 @@ func (p pair) roleRef() rbacv1.RoleRef {
 // nothing.
 func (p pair) matches(live object, r ref, key *record.GrantKey) bool {
 	labels := live.GetLabels()
-	if labels[LabelManagedBy] != ManagedBy || labels[LabelPeer] != p.owner.name || labels[LabelCapability] != p.capability {
+	if labels[peeringv1alpha1.LabelManagedBy] != peeringv1alpha1.ManagedBy || labels[peeringv1alpha1.LabelPeer] != p.owner.name || labels[LabelCapability] != p.capability {
 		return false
 	}
-	if live.GetAnnotations()[AnnotationPeerUID] != p.owner.uid || !isProven(live, r, p.owner.uid, key) || len(live.GetFinalizers()) > 0 {
+	if live.GetAnnotations()[peeringv1alpha1.AnnotationPeerUID] != p.owner.uid || !isProven(live, r, p.owner.uid, key) || len(live.GetFinalizers()) > 0 {
 		return false
 	}
 	switch live := live.(type) {

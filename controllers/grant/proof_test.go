@@ -26,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/controllers/access"
 	"entente.dev/entente/peering/record"
 )
@@ -92,7 +93,7 @@ func TestG5Proof(t *testing.T) {
 	t.Run("under another name", func(t *testing.T) {
 		f, plan := granted(t)
 		p := wantedBy(plan, self)[1]
-		f.host.changes(p.role, func(live object) { live.GetLabels()[LabelPeer] = "east" })
+		f.host.changes(p.role, func(live object) { live.GetLabels()[peeringv1alpha1.LabelPeer] = "east" })
 		f.show()
 		_, err := f.once("east")
 		require.NoError(t, err)
@@ -179,7 +180,7 @@ func TestG5InTheWay(t *testing.T) {
 		"as it is to be":                      {change: func(object) {}},
 		"changed":                             {change: func(live object) { live.(*rbacv1.Role).Rules = nil }},
 		"without labels":                      {change: func(live object) { live.SetLabels(nil) }},
-		"without the one by which it is seen": {change: func(live object) { delete(live.GetLabels(), LabelManagedBy) }},
+		"without the one by which it is seen": {change: func(live object) { delete(live.GetLabels(), peeringv1alpha1.LabelManagedBy) }},
 		"held":                                {change: func(live object) { live.SetFinalizers([]string{"example.com/hold"}) }, err: errContested},
 		"gone when it is looked at": {
 			change: func(object) {},

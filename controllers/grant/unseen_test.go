@@ -28,6 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/controllers/access"
 	"entente.dev/entente/peering/record"
 )
@@ -85,7 +86,7 @@ func TestG5WatchStalled(t *testing.T) {
 func TestG5UnseenChanged(t *testing.T) {
 	for name, change := range map[string]func(f *fixture, p pair){
 		"without our label": func(f *fixture, p pair) {
-			f.host.changes(p.role, func(live object) { delete(live.GetLabels(), LabelManagedBy) })
+			f.host.changes(p.role, func(live object) { delete(live.GetLabels(), peeringv1alpha1.LabelManagedBy) })
 		},
 		"widened": func(f *fixture, p pair) {
 			f.host.changes(p.role, func(live object) { live.(*rbacv1.Role).Rules[0].Verbs = []string{"*"} })
@@ -201,7 +202,7 @@ func TestG5ForeignHoldsNothingUp(t *testing.T) {
 				_, err := f.once("west")
 				require.NoError(t, err)
 			} else {
-				f.host.puts(foreignAt(a, map[string]string{LabelManagedBy: ManagedBy})) // it is seen
+				f.host.puts(foreignAt(a, map[string]string{peeringv1alpha1.LabelManagedBy: peeringv1alpha1.ManagedBy})) // it is seen
 			}
 			require.Contains(t, f.host.all(), b.binding)
 			f.plans.set(planned(plan.Effective, "a", "c"))

@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/peering/record"
 )
 
@@ -82,7 +83,7 @@ func newView(objects rbacinformers.Interface, clk clock.PassiveClock) (*view, er
 // peersOf is what an object is indexed by, also if it has no such label.
 func peersOf(found any) ([]string, error) {
 	if live, ok := found.(metav1.Object); ok {
-		return []string{live.GetLabels()[LabelPeer]}, nil
+		return []string{live.GetLabels()[peeringv1alpha1.LabelPeer]}, nil
 	}
 	return nil, nil
 }

@@ -25,12 +25,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/peering/record"
 )
 
 func roleAt(uid, version string) *rbacv1.Role {
 	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "a", Name: "entente-1", UID: types.UID(uid), ResourceVersion: version, Labels: map[string]string{LabelPeer: "west"},
+		Namespace: "a", Name: "entente-1", UID: types.UID(uid), ResourceVersion: version, Labels: map[string]string{peeringv1alpha1.LabelPeer: "west"},
 	}}
 }
 
@@ -114,7 +115,7 @@ func TestViewRings(t *testing.T) {
 		rung = nil
 	}
 	east, nobody := roleAt("u1", "2"), roleAt("u1", "3")
-	east.Labels, nobody.Labels = map[string]string{LabelPeer: "east"}, nil
+	east.Labels, nobody.Labels = map[string]string{peeringv1alpha1.LabelPeer: "east"}, nil
 	handler.OnAdd(roleAt("u1", "1"), false)
 	check("west")
 	handler.OnUpdate(roleAt("u1", "1"), east)

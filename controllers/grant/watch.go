@@ -23,6 +23,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 )
 
 // watch has ring called with the name of the ClusterPeer that an object bears, or bore,
@@ -51,7 +53,7 @@ func (v *view) watch(ctx context.Context, ring func(peer string)) (cancel func()
 }
 
 func (v *view) handler(ctx context.Context, kind string, ring func(peer string)) cache.ResourceEventHandler {
-	ringFor := func(live object) { ring(live.GetLabels()[LabelPeer]) }
+	ringFor := func(live object) { ring(live.GetLabels()[peeringv1alpha1.LabelPeer]) }
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(found any) {
 			if live, ok := found.(object); ok && v.shows(kind, live) {

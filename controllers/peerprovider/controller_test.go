@@ -168,24 +168,24 @@ func TestG6ForeignProvider(t *testing.T) {
 	for name, dress := range map[string]func(f *fixture, p *peeringv1alpha1.TokenExchangeProvider){
 		"bare": func(*fixture, *peeringv1alpha1.TokenExchangeProvider) {},
 		"with our label and owner": func(f *fixture, p *peeringv1alpha1.TokenExchangeProvider) {
-			p.Labels = map[string]string{LabelManagedBy: ManagedBy}
+			p.Labels = map[string]string{peeringv1alpha1.LabelManagedBy: peeringv1alpha1.ManagedBy}
 			p.OwnerReferences = []metav1.OwnerReference{wanted{peer: f.clusterPeer()}.owner()}
-			p.Annotations = map[string]string{AnnotationPeerUID: westUID}
+			p.Annotations = map[string]string{peeringv1alpha1.AnnotationPeerUID: westUID}
 		},
 		"with the proof of another provider": func(f *fixture, p *peeringv1alpha1.TokenExchangeProvider) {
 			key, err := f.ensureKey(t.Context())
 			require.NoError(t, err)
-			p.Annotations = map[string]string{AnnotationPeerUID: westUID, AnnotationProof: key.Proof(westUID, provenObject("peer-north"))}
+			p.Annotations = map[string]string{peeringv1alpha1.AnnotationPeerUID: westUID, AnnotationProof: key.Proof(westUID, provenObject("peer-north"))}
 		},
 		"with the proof of an object of another kind": func(f *fixture, p *peeringv1alpha1.TokenExchangeProvider) {
 			key, err := f.ensureKey(t.Context())
 			require.NoError(t, err)
-			p.Annotations = map[string]string{AnnotationPeerUID: westUID, AnnotationProof: key.Proof(westUID, record.GrantedObject{Kind: record.KindClusterRole, Name: "peer-west"})}
+			p.Annotations = map[string]string{peeringv1alpha1.AnnotationPeerUID: westUID, AnnotationProof: key.Proof(westUID, record.GrantedObject{Kind: record.KindClusterRole, Name: "peer-west"})}
 		},
 		"for another ClusterPeer, with the proof for this one": func(f *fixture, p *peeringv1alpha1.TokenExchangeProvider) {
 			key, err := f.ensureKey(t.Context())
 			require.NoError(t, err)
-			p.Annotations = map[string]string{AnnotationPeerUID: "another", AnnotationProof: key.Proof(westUID, provenObject("peer-west"))}
+			p.Annotations = map[string]string{peeringv1alpha1.AnnotationPeerUID: "another", AnnotationProof: key.Proof(westUID, provenObject("peer-west"))}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestG6ClusterPeerMadeAnew(t *testing.T) {
 	f.judges(metav1.ConditionTrue, "InUse", "")
 	before := f.provider()
 	f.change(func(p *peeringv1alpha1.TokenExchangeProvider) {
-		p.Annotations[AnnotationPeerUID] = "old"
+		p.Annotations[peeringv1alpha1.AnnotationPeerUID] = "old"
 		p.Annotations[AnnotationProof] = f.ledger.GrantKey().Proof("old", provenObject("peer-west"))
 	})
 	_, err := f.once("west")

@@ -29,17 +29,9 @@ import (
 	"entente.dev/entente/peering/record"
 )
 
-// What providers are marked with. The label is for people; but for the proof nothing on an
-// object says that it is ours.
-const (
-	// LabelManagedBy has the value ManagedBy on all providers of ours.
-	LabelManagedBy = "app.kubernetes.io/managed-by"
-	ManagedBy      = "entente"
-	// AnnotationProof is what shows that Entente made a provider.
-	AnnotationProof = peeringv1alpha1.GroupName + "/proof"
-	// AnnotationPeerUID is the UID of the ClusterPeer, for which the proof was made.
-	AnnotationPeerUID = peeringv1alpha1.GroupName + "/peer-uid"
-)
+// AnnotationProof is what shows that Entente made a provider, for the ClusterPeer whose UID
+// is beside it. Nothing else on an object says that it is ours: the label is for people.
+const AnnotationProof = peeringv1alpha1.GroupName + "/proof"
 
 // kind is the kind of providers, in proofs and owner references.
 const kind = "TokenExchangeProvider"
@@ -47,7 +39,7 @@ const kind = "TokenExchangeProvider"
 // PeerUID returns the UID of the ClusterPeer for which Entente made a provider; empty:
 // somebody else made it. A proof that was copied is worth nothing under another name.
 func PeerUID(provider *peeringv1alpha1.TokenExchangeProvider, key *record.GrantKey) string {
-	uid := provider.Annotations[AnnotationPeerUID]
+	uid := provider.Annotations[peeringv1alpha1.AnnotationPeerUID]
 	if uid == "" || !key.Proves(provider.Annotations[AnnotationProof], uid, provenObject(provider.Name)) {
 		return ""
 	}
@@ -93,8 +85,8 @@ func (w wanted) build(key *record.GrantKey) *peeringv1alpha1.TokenExchangeProvid
 	return &peeringv1alpha1.TokenExchangeProvider{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            w.name(),
-			Labels:          map[string]string{LabelManagedBy: ManagedBy},
-			Annotations:     map[string]string{AnnotationPeerUID: uid, AnnotationProof: key.Proof(uid, provenObject(w.name()))},
+			Labels:          map[string]string{peeringv1alpha1.LabelManagedBy: peeringv1alpha1.ManagedBy},
+			Annotations:     map[string]string{peeringv1alpha1.AnnotationPeerUID: uid, AnnotationProof: key.Proof(uid, provenObject(w.name()))},
 			OwnerReferences: []metav1.OwnerReference{w.owner()},
 		},
 		Spec: *w.spec.DeepCopy(),
@@ -105,7 +97,7 @@ func (w wanted) build(key *record.GrantKey) *peeringv1alpha1.TokenExchangeProvid
 // metadata does not matter.
 func (w wanted) matches(live *peeringv1alpha1.TokenExchangeProvider) bool {
 	owner := w.owner()
-	return live.Labels[LabelManagedBy] == ManagedBy &&
+	return live.Labels[peeringv1alpha1.LabelManagedBy] == peeringv1alpha1.ManagedBy &&
 		slices.ContainsFunc(live.OwnerReferences, func(o metav1.OwnerReference) bool { return equality.Semantic.DeepEqual(o, owner) }) &&
 		equality.Semantic.DeepEqual(live.Spec, w.spec)
 }
@@ -113,7 +105,7 @@ func (w wanted) matches(live *peeringv1alpha1.TokenExchangeProvider) bool {
 // mend returns a provider of ours as it is to be.
 func (w wanted) mend(live *peeringv1alpha1.TokenExchangeProvider) *peeringv1alpha1.TokenExchangeProvider {
 	mended := live.DeepCopy()
-	metav1.SetMetaDataLabel(&mended.ObjectMeta, LabelManagedBy, ManagedBy)
+	metav1.SetMetaDataLabel(&mended.ObjectMeta, peeringv1alpha1.LabelManagedBy, peeringv1alpha1.ManagedBy)
 	mended.OwnerReferences = []metav1.OwnerReference{w.owner()}
 	mended.Spec = *w.spec.DeepCopy()
 	return mended

@@ -95,7 +95,7 @@ func TestG6Judgement(t *testing.T) {
 		}, "False InvalidSpec", "Entente did not make this provider, and does not use it."},
 		"the proof for another ClusterPeer": {func(f *fixture) {
 			f.change("peer-west", func(p *peeringv1alpha1.TokenExchangeProvider) {
-				p.Annotations[peerprovider.AnnotationPeerUID] = "uid-north"
+				p.Annotations[peeringv1alpha1.AnnotationPeerUID] = "uid-north"
 			})
 		}, "False InvalidSpec", "Entente did not make"},
 

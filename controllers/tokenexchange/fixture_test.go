@@ -217,8 +217,8 @@ func (f *fixture) provides(name string) {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "peer-" + name, UID: types.UID("provider-" + name), Generation: 2,
 			Annotations: map[string]string{
-				peerprovider.AnnotationPeerUID: uid,
-				peerprovider.AnnotationProof:   key.Proof(uid, record.GrantedObject{Kind: "TokenExchangeProvider", Name: "peer-" + name}),
+				peeringv1alpha1.AnnotationPeerUID: uid,
+				peerprovider.AnnotationProof:      key.Proof(uid, record.GrantedObject{Kind: "TokenExchangeProvider", Name: "peer-" + name}),
 			},
 		},
 		Spec: peeringv1alpha1.TokenExchangeProviderSpec{

@@ -74,10 +74,7 @@ func (c *Controller) standing(provider *peeringv1alpha1.TokenExchangeProvider, u
 		return nil, fmt.Errorf("could not get the ClusterPeer: %w", err)
 	}
 	rec := c.ledger.Peer(uid)
-	if string(peer.UID) != uid || peer.DeletionTimestamp != nil || !rec.GivesAccess() {
-		return nil, nil
-	}
-	if expected := peer.Spec.ExpectedClusterUUID(); expected != "" && expected != rec.Remote.ClusterUUID {
+	if string(peer.UID) != uid || peer.DeletionTimestamp != nil || !rec.GivesAccess() || !peer.Spec.Expects(rec.Remote.ClusterUUID) {
 		return nil, nil
 	}
 	return rec, nil

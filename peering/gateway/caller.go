@@ -92,8 +92,7 @@ func (g *Gateway) admit(r *http.Request, role record.Role, renewing bool) (*call
 // mayWork tells whether the peer's workloads are let in: there is a peering, with the
 // cluster that is expected.
 func (c *caller) mayWork() bool {
-	expected := c.spec.ExpectedClusterUUID
-	return c.peer.Live() && (expected == "" || expected == c.peer.Remote.ClusterUUID)
+	return c.peer.Live() && c.spec.Expects(c.peer.Remote.ClusterUUID)
 }
 
 // of returns the record in a transaction, in which the caller is still allowed what it

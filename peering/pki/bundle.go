@@ -22,8 +22,11 @@ import (
 	"crypto/x509"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/pem"
 	"errors"
 	"slices"
+
+	"k8s.io/client-go/util/cert"
 )
 
 // MaxBundle is the number of certificates that a trust bundle may hold; it holds one at
@@ -47,6 +50,15 @@ func ParseBundle(der [][]byte) ([]*x509.Certificate, error) {
 		bundle = append(bundle, certificate)
 	}
 	return bundle, nil
+}
+
+// CertificatesPEM returns certificates (DER) as PEM, one after the other.
+func CertificatesPEM(der ...[]byte) []byte {
+	var out []byte
+	for _, each := range der {
+		out = append(out, pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: each})...)
+	}
+	return out
 }
 
 // BundleDigest returns a SHA-256 hash over all certificates of a trust bundle, in

@@ -117,3 +117,11 @@ func TestNames(t *testing.T) {
 	assert.Equal(t, "b.example", Missing(certificate, Names("a.example", "b.example")))
 	assert.Equal(t, "10.0.0.1", Missing(certificate, Names("10.0.0.1")))
 }
+
+func TestCertificatesPEM(t *testing.T) {
+	assert.Empty(t, CertificatesPEM())
+	one, two := newAuthority(t, start().Add(time.Hour)).Certificate, newAuthority(t, start().Add(time.Hour)).Certificate
+	read, err := cert.ParseCertsPEM(CertificatesPEM(one.Raw, two.Raw))
+	require.NoError(t, err)
+	assert.Equal(t, []*x509.Certificate{one, two}, read)
+}

@@ -34,6 +34,11 @@ type Spec struct {
 	Capabilities []string
 }
 
+// Expects tells whether the ClusterPeer may peer with the cluster with a UUID.
+func (s Spec) Expects(clusterUUID string) bool {
+	return s.ExpectedClusterUUID == "" || s.ExpectedClusterUUID == clusterUUID
+}
+
 // Specs finds what the ClusterPeer with a UID says now; false: there is none.
 type Specs func(uid string) (Spec, bool)
 

@@ -27,3 +27,9 @@ func (in *ClusterPeerSpec) ExpectedClusterUUID() string {
 	}
 	return ""
 }
+
+// Expects tells whether the cluster with a UUID may be peered with.
+func (in *ClusterPeerSpec) Expects(clusterUUID string) bool {
+	expected := in.ExpectedClusterUUID()
+	return expected == "" || expected == clusterUUID
+}

@@ -27,6 +27,18 @@ const (
 	AnnotationRenew = GroupName + "/renew"
 )
 
+// What objects are marked with that Entente makes for a ClusterPeer: providers, and in the
+// host cluster RBAC objects and Secrets. Whether it made one is known by more than that.
+const (
+	// LabelManagedBy has the value ManagedBy on all of them.
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+	ManagedBy      = "entente"
+	// LabelPeer is the name of the ClusterPeer.
+	LabelPeer = GroupName + "/peer"
+	// AnnotationPeerUID is the UID of the ClusterPeer.
+	AnnotationPeerUID = GroupName + "/peer-uid"
+)
+
 // Types of the conditions of a ClusterPeer.
 const (
 	// ConditionReady says whether a peering works.
