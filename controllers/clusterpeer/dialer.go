@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"entente.dev/entente/peering/client"
-	"entente.dev/entente/peering/pki"
 	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/peering/record"
 )
@@ -51,15 +50,11 @@ type dialer struct{ *client.Dialer }
 
 // Leave implements Dialer.
 func (d dialer) Leave(ctx context.Context, remote *record.Remote) error {
-	key, err := pki.ParseKey(remote.Ours.Key.Reveal())
+	target, err := client.TargetOf(remote, &remote.Ours)
 	if err != nil {
 		return fmt.Errorf("could not leave: %w", err)
 	}
-	conn, err := d.Connect(client.Target{
-		Endpoints:   remote.Endpoints,
-		Trust:       remote.Trust,
-		Certificate: key.TLS(remote.Ours.Certificate),
-	})
+	conn, err := d.Connect(target)
 	if err != nil {
 		return err
 	}

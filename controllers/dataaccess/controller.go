@@ -33,7 +33,6 @@ import (
 	listers "entente.dev/entente/apis/generated/listers/peering/v1alpha1"
 	"entente.dev/entente/controllers/loop"
 	"entente.dev/entente/peering/client"
-	"entente.dev/entente/peering/pki"
 	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/peering/record"
 )
@@ -63,14 +62,12 @@ type Conn interface {
 // Dialing connects to a peer by a dialer and our control key. It dials nobody yet.
 func Dialing(dialer *client.Dialer) func(*record.Remote) (Conn, error) {
 	return func(remote *record.Remote) (Conn, error) {
-		key, err := pki.ParseKey(remote.Ours.Key.Reveal())
+		target, err := client.TargetOf(remote, &remote.Ours)
 		if err != nil {
 			return nil, err
 		}
 		// Not returned as it is: a nil *client.Conn is no nil Conn.
-		conn, err := dialer.Connect(client.Target{
-			Endpoints: remote.Endpoints, Trust: remote.Trust, Certificate: key.TLS(remote.Ours.Certificate),
-		})
+		conn, err := dialer.Connect(target)
 		if err != nil {
 			return nil, err
 		}

@@ -163,15 +163,11 @@ func (s *session) connected(remote *record.Remote) (Conn, error) {
 		return s.conn, nil
 	}
 	s.hangUp()
-	key, err := pki.ParseKey(remote.Ours.Key.Reveal())
+	target, err := client.TargetOf(remote, &remote.Ours)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := s.connect(client.Target{
-		Endpoints:   remote.Endpoints,
-		Trust:       remote.Trust,
-		Certificate: key.TLS(remote.Ours.Certificate),
-	})
+	conn, err := s.connect(target)
 	if err != nil {
 		return nil, err
 	}
