@@ -23,6 +23,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/time/rate"
@@ -224,14 +225,7 @@ func (p *peers) begin(ctx context.Context, clients versioned.Interface, lead fun
 		return
 	}
 	lead()
-	var ends sync.WaitGroup
-	defer ends.Wait()
-	if p.outlet != nil {
-		ends.Go(func() { p.outlet.Run(ctx) })
-	}
-	if p.entrance != nil {
-		ends.Go(func() { p.entrance.Run(ctx) })
-	}
+	defer p.runEnds(ctx)()
 	if p.gateway == nil {
 		<-ctx.Done()
 		return
@@ -241,6 +235,29 @@ func (p *peers) begin(ctx context.Context, clients versioned.Interface, lead fun
 		log.Error(err, "The gateway has ended")
 	}
 }
+
+// runEnds runs the two ends by which workloads use another cluster. What is short may end by
+// itself when ctx does; what lasts is ended soon after. It returns how to wait for that.
+func (p *peers) runEnds(ctx context.Context) (wait func()) {
+	after, end := context.WithCancel(context.WithoutCancel(ctx))
+	var all sync.WaitGroup
+	if p.outlet != nil {
+		all.Go(func() { p.outlet.Run(after) })
+	}
+	if p.entrance != nil {
+		all.Go(func() { p.entrance.Run(after) })
+	}
+	all.Go(func() {
+		defer end()
+		<-ctx.Done()
+		<-p.clock.After(shortRequests)
+	})
+	return all.Wait
+}
+
+// shortRequests is for how long requests of workloads that are under way may go on while the
+// server stops.
+const shortRequests = 2 * time.Second
 
 // accept does what --accept-restored-store and --accept-changed-cluster-uuid say, and
 // fails if this cluster has peered under another UUID.

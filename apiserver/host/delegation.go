@@ -22,7 +22,6 @@ import (
 
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
-	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authentication/group"
 	"k8s.io/apiserver/pkg/authentication/request/anonymous"
 	"k8s.io/apiserver/pkg/authentication/request/union"
@@ -52,15 +51,9 @@ const (
 // The library's own option would exit, or never look again, when the ConfigMap
 // cannot be read, and lets anonymous requests in everywhere.
 func (h *Host) Authenticate(generic *genericapiserver.Config, header *RequestHeader, anonymousConfig *apiserver.AnonymousAuthConfig) error {
-	factory := authenticatorfactory.DelegatingAuthenticatorConfig{
-		TokenAccessReviewClient:  h.urgent.AuthenticationV1(),
-		TokenAccessReviewTimeout: reviewTimeout,
-		WebhookRetryBackoff:      genericoptions.DefaultAuthWebhookRetryBackoff(),
-		CacheTTL:                 tokenTTL,
-	}
-	tokens, _, err := factory.New()
+	tokens, err := tokenReviews(h.urgent.AuthenticationV1())
 	if err != nil {
-		return fmt.Errorf("could not set up authentication: %w", err)
+		return err
 	}
 	generic.Authentication.Authenticator = newAuthenticator(header, tokens, anonymousConfig)
 	generic.Authentication.RequestHeaderConfig = header.config()

@@ -63,6 +63,10 @@ type Limits struct {
 	// many of one source. More are closed at once. (8192, 256)
 	Connections          int
 	ConnectionsPerSource int
+	// RequestsPerSource is how many requests of one source may be under way at a time, on
+	// all its connections together. More are broken off at once: an answer, too, takes
+	// memory until it is taken. (2048)
+	RequestsPerSource int
 	// Calls and CallBurst are how often one peer may ask, for sync, renewal and leaving
 	// together. (2 a second, 20)
 	Calls     rate.Limit
@@ -82,6 +86,8 @@ type Limits struct {
 const (
 	maxHeaderBytes = 16 << 10
 	idleTimeout    = 30 * time.Second
+	// refusalTimeout is for how long a refusal waits to be taken.
+	refusalTimeout = 2 * time.Second
 	// A peer needs few streams for itself; the rest is for its workloads.
 	maxStreams = 128
 )
@@ -96,6 +102,7 @@ func (l Limits) withDefaults() Limits {
 		ConcurrentJoins:      cmp.Or(l.ConcurrentJoins, 8),
 		Connections:          cmp.Or(l.Connections, 8192),
 		ConnectionsPerSource: cmp.Or(l.ConnectionsPerSource, 256),
+		RequestsPerSource:    cmp.Or(l.RequestsPerSource, 2048),
 		Calls:                cmp.Or(l.Calls, 2),
 		CallBurst:            cmp.Or(l.CallBurst, 20),
 		Wait:                 cmp.Or(l.Wait, 30*time.Second),

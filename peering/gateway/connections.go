@@ -84,6 +84,35 @@ func (l *leaving) Close() error {
 	return l.Conn.Close()
 }
 
+// crowd counts the requests of each source that are under way.
+type crowd struct {
+	most int
+
+	mu      sync.Mutex
+	sources map[netip.Prefix]int // of those that have any
+}
+
+func newCrowd(most int) *crowd { return &crowd{most: most, sources: map[netip.Prefix]int{}} }
+
+// enter counts a request, unless there are too many of its source. Leave is to be called
+// when it is over.
+func (c *crowd) enter(source netip.Addr) (leave func(), entered bool) {
+	of := network(source)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sources[of] >= c.most {
+		return nil, false
+	}
+	c.sources[of]++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.sources[of]--; c.sources[of] == 0 {
+			delete(c.sources, of)
+		}
+	}, true
+}
+
 // sourceOf is the address of who opened a connection, given as HOST:PORT; the zero one if
 // that is none of IP.
 func sourceOf(remote string) netip.Addr {

@@ -45,6 +45,7 @@ type Gateway struct {
 	serving   *serving
 	joins     *joinLimiter
 	joining   chan struct{}
+	crowd     *crowd
 	presences *presences
 	routes    []route
 
@@ -76,6 +77,7 @@ func New(config Config) (*Gateway, error) {
 		serving:   &serving{ledger: config.Ledger, clock: config.Clock, hosts: hosts, key: key},
 		joins:     newJoinLimiter(limits),
 		joining:   make(chan struct{}, limits.ConcurrentJoins),
+		crowd:     newCrowd(limits.RequestsPerSource),
 		presences: newPresences(config.Ledger, limits),
 		stopping:  make(chan struct{}),
 	}

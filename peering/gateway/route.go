@@ -54,6 +54,12 @@ func (g *Gateway) route(path string) (route, bool) {
 
 // serve serves a request.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
+	leave, entered := g.crowd.enter(sourceOf(r.RemoteAddr))
+	if !entered {
+		// Without an answer, which might not be taken either.
+		panic(http.ErrAbortHandler)
+	}
+	defer leave()
 	v := g.visit(w, r)
 	defer v.end()
 	if r.URL.Path == protocol.PathJoin {

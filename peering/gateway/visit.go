@@ -62,6 +62,8 @@ func (g *Gateway) visit(w http.ResponseWriter, r *http.Request) *visit {
 	// Whoever sends a body slowly is not waited for, whether it is wanted or not. That is
 	// a time of the system's clock, as all of connections are.
 	_ = v.control.SetReadDeadline(time.Now().Add(g.limits.Body))
+	// That of the last answer on this connection is not for this one.
+	_ = v.control.SetWriteDeadline(time.Time{})
 	return v
 }
 
@@ -159,7 +161,11 @@ func (v *visit) answer(code int, message any) {
 	header.Set("Cache-Control", "no-store")
 	v.about.Code = code
 	v.tell(code)
-	_ = v.control.SetWriteDeadline(time.Now().Add(v.g.limits.Write))
+	wait := v.g.limits.Write
+	if code >= http.StatusBadRequest {
+		wait = min(wait, refusalTimeout)
+	}
+	_ = v.control.SetWriteDeadline(time.Now().Add(wait))
 	v.w.WriteHeader(code)
 	_, _ = v.w.Write(body)
 }

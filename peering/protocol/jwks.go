@@ -29,7 +29,9 @@ import (
 // than another cluster may have us spend.
 const (
 	minRSA = 2048
-	maxRSA = 8192
+	maxRSA = 4096
+	// exponent is that of every RSA key: with others a signature takes more to verify.
+	exponent = 65537
 )
 
 // ParseJWKS reads the keys by which the ServiceAccount tokens of a cluster are verified:
@@ -64,7 +66,7 @@ func isVerifying(key *jose.JSONWebKey) bool {
 	switch public := key.Key.(type) {
 	case *rsa.PublicKey:
 		bits := public.N.BitLen()
-		return bits >= minRSA && bits <= maxRSA
+		return bits >= minRSA && bits <= maxRSA && public.E == exponent
 	case *ecdsa.PublicKey, ed25519.PublicKey:
 		return true
 	default:

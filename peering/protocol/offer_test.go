@@ -160,7 +160,9 @@ func TestP11ParseJWKS(t *testing.T) {
 	weak := rivest(2048).PublicKey
 	weak.N = weak.N.Rsh(weak.N, 1024)
 	huge := rivest(2048).PublicKey
-	huge.N = huge.N.Lsh(huge.N, 8192)
+	huge.N = huge.N.Lsh(huge.N, 2049)
+	slow := rivest(2048).PublicKey
+	slow.E = 1<<31 - 1
 
 	for name, text := range map[string]string{
 		"P-256": set(curve(elliptic.P256()).Public()), "P-521": set(curve(elliptic.P521()).Public()),
@@ -175,7 +177,7 @@ func TestP11ParseJWKS(t *testing.T) {
 		"a list": `[]`, "17": sampleJWKS(t, 17), "unknown kind": `{"keys":[{"kty":"canary"}]}`,
 		"known and unknown": strings.Replace(sampleJWKS(t, 1), `{"keys":[`, `{"keys":[{"kty":"canary"},`, 1),
 		"private P-256":     set(curve(elliptic.P256())), "private RSA": set(rivest(2048)), "private Ed25519": set(edwardsPrivate),
-		"symmetric": set([]byte("canary")), "short RSA": set(&weak), "long RSA": set(&huge),
+		"symmetric": set([]byte("canary")), "short RSA": set(&weak), "long RSA": set(&huge), "slow RSA": set(&slow),
 		"twice": `{"keys":[],` + sampleJWKS(t, 1)[1:], "another script": strings.Replace(sampleJWKS(t, 1), "ES256", "ЕS256", 1),
 		"bell": strings.Replace(sampleJWKS(t, 1), "ES256", "\a", 1), "two sets": sampleJWKS(t, 1) + sampleJWKS(t, 1),
 		"deep":      `{"keys":[],"a":` + nested("[", "]", 16) + `}`,
