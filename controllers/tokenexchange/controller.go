@@ -19,7 +19,6 @@ package tokenexchange
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -86,11 +85,8 @@ type Controller struct {
 	ledger       record.Reader
 	claims       *record.IssuerClaims
 	verifier     func(issuer protocol.Issuer, peerUUID string) error
-	clock        clock.WithTicker
-	keys         keys
-	// shared is sent to when keys changed, so that those of others may be shared or not.
-	shared chan struct{}
-	loop   loop.Loop
+	clock        clock.PassiveClock
+	loop         loop.Loop
 }
 
 // New makes the controller and starts nothing. It fails if the config is not complete.
@@ -107,7 +103,6 @@ func New(config Config) (*Controller, error) {
 		claims:       config.Claims,
 		verifier:     config.Verifier,
 		clock:        config.Clock,
-		shared:       make(chan struct{}, 1),
 	}
 	c.loop = loop.Loop{
 		Name:      Name,
@@ -123,30 +118,6 @@ func New(config Config) (*Controller, error) {
 // Run works until ctx ends, and returns when the work in flight has ended. It fails if the
 // informer has been stopped. It may be called again after it returned.
 func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
-
-// subscribe has a provider looked at when its ClusterPeer changes, or the record of that,
-// and all when the keys of any peer did.
-func (c *Controller) subscribe(enqueue func(cache.ObjectName)) (cancel func()) {
-	of := func(clusterPeer string) {
-		enqueue(cache.ObjectName{Name: peeringv1alpha1.ProviderName(clusterPeer)})
-	}
-	unsubscribe := c.ledger.Subscribe(func(uid string) { c.changed(uid, of) })
-	c.keys.all(c.ledger.Peers()) // so that the next change of each is none of its keys
-	handler, err := c.peerInformer.AddEventHandler(ofSpecs(of))
-
-	ctx, stop := context.WithCancel(context.Background())
-	var waking sync.WaitGroup
-	waking.Go(func() { c.wake(ctx, enqueue) })
-	return func() {
-		stop()
-		waking.Wait()
-		if err == nil { // or else it has been stopped, and with it all that could change
-			// Fails only for a handler of another informer.
-			_ = c.peerInformer.RemoveEventHandler(handler)
-		}
-		unsubscribe()
-	}
-}
 
 // sync brings the status of one provider up to date.
 func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again time.Duration, err error) {

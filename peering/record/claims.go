@@ -36,7 +36,8 @@ type IssuerClaims struct {
 	// ours is the key set that each peer is offered as that of this cluster.
 	ours map[string]string
 	// claims counts what both hold, by key.
-	claims map[Digest][]claim
+	claims      map[Digest][]claim
+	subscribers []*func()
 }
 
 type claim struct {
@@ -54,11 +55,33 @@ func NewIssuerClaims(ledger Reader) (claims *IssuerClaims, cancel func()) {
 	return c, cancel
 }
 
-// changed is quick where the keys are the same as before, which is nearly always.
+// Subscribe has changed called, quickly and not to block, after the claims have become
+// others. It returns how to end that.
+func (c *IssuerClaims) Subscribe(changed func()) (cancel func()) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.subscribers = append(slices.Clone(c.subscribers), &changed)
+	return func() {
+		c.lock.Lock()
+		defer c.lock.Unlock()
+		c.subscribers = slices.DeleteFunc(slices.Clone(c.subscribers), func(s *func()) bool { return s == &changed })
+	}
+}
+
+// changed reads a record that has changed.
 func (c *IssuerClaims) changed(uid string) {
 	if uid == "" {
 		return
 	}
+	// Called without the lock: they ask what there is now.
+	for _, told := range c.read(uid) {
+		(*told)()
+	}
+}
+
+// read is quick where the keys are the same as before, which is nearly always. It returns
+// who is to be told that claims are others than before.
+func (c *IssuerClaims) read(uid string) (told []*func()) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	// Read under the lock, so that of two changes the later one is what stays.
@@ -72,18 +95,13 @@ func (c *IssuerClaims) changed(uid string) {
 			ours = issuer.JWKS
 		}
 	}
+	changed := false
 	if !slices.Equal(c.keys[uid], keys) {
-		c.drop(uid, c.keys[uid])
-		for _, key := range keys {
-			c.claims[key.Thumbprint] = append(c.claims[key.Thumbprint], claim{uid, key})
-		}
+		changed = c.replace(uid, c.keys[uid], keys)
 		c.keys[uid] = keys
 	}
 	if c.ours[uid] != ours {
-		c.drop("", ownKeys(c.ours[uid]))
-		for _, key := range ownKeys(ours) {
-			c.claims[key.Thumbprint] = append(c.claims[key.Thumbprint], claim{"", key})
-		}
+		changed = c.replace("", ownKeys(c.ours[uid]), ownKeys(ours)) || changed
 		c.ours[uid] = ours
 	}
 	if len(keys) == 0 {
@@ -92,6 +110,10 @@ func (c *IssuerClaims) changed(uid string) {
 	if ours == "" {
 		delete(c.ours, uid)
 	}
+	if !changed {
+		return nil
+	}
+	return c.subscribers
 }
 
 func ownKeys(jwks string) []IssuerKey {
@@ -105,17 +127,26 @@ func ownKeys(jwks string) []IssuerKey {
 	return keys
 }
 
-// drop takes one claim for each of the keys back.
-func (c *IssuerClaims) drop(uid string, keys []IssuerKey) {
-	for _, key := range keys {
-		claims := c.claims[key.Thumbprint]
-		if i := slices.Index(claims, claim{uid, key}); i >= 0 {
+// replace takes one claim for each of the old keys back, and makes one for each of the new
+// ones. It tells whether there is one now that there was not, or the other way round: our
+// own keys are claimed as often as they are offered.
+func (c *IssuerClaims) replace(uid string, before, after []IssuerKey) (changed bool) {
+	for _, key := range after {
+		one := claim{uid, key}
+		changed = changed || !slices.Contains(c.claims[key.Thumbprint], one)
+		c.claims[key.Thumbprint] = append(c.claims[key.Thumbprint], one)
+	}
+	for _, key := range before {
+		one, claims := claim{uid, key}, c.claims[key.Thumbprint]
+		if i := slices.Index(claims, one); i >= 0 {
 			claims = slices.Delete(claims, i, i+1)
 		}
+		changed = changed || !slices.Contains(claims, one)
 		if c.claims[key.Thumbprint] = claims; len(claims) == 0 {
 			delete(c.claims, key.Thumbprint)
 		}
 	}
+	return changed
 }
 
 // Shared tells whether a peer publishes a key that is ours, or that another peer has

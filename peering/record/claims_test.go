@@ -219,3 +219,43 @@ func TestClaimsEnd(t *testing.T) {
 	assert.True(t, shared)
 	assert.Equal(t, "one", by)
 }
+
+// G6: who subscribed is told when claims have changed, and finds them so; of what changes
+// none, as the beats of peers do, nobody is.
+func TestG6ClaimsAreTold(t *testing.T) {
+	a, b, common := newPublicKey(t), newPublicKey(t), newPublicKey(t)
+	c := newClaimed(t)
+	c.publishes("two", 2, common)
+	told, shown := 0, ""
+	cancel := c.claims.Subscribe(func() { told, shown = told+1, c.shared("two") })
+	heard := func(times int, by string) {
+		t.Helper()
+		assert.Equal(t, times, told)
+		assert.Equal(t, by, shown)
+		told = 0
+	}
+	c.publishes("one", 1, a, common)
+	heard(1, "one")
+	c.publishes("one", 1, common, a)
+	heard(0, "one")
+	c.change("one", func(p *record.Peer) { p.Remote.Contact, p.Remote.Unreachable = claimsNoon, claimsNoon })
+	heard(0, "one")
+	c.change("one", func(p *record.Peer) { p.Remote.Fault = record.PeerLeft })
+	heard(1, "")
+	offered := func(issuer *protocol.Issuer) func(*record.Peer) {
+		return func(p *record.Peer) { p.Offer.Body.Issuer = issuer }
+	}
+	c.change("one", offered(issuerOf(t, common)))
+	heard(1, "us")
+	c.change("three", offered(issuerOf(t, common)))
+	c.change("two", offered(&protocol.Issuer{URL: "https://another", JWKS: issuerOf(t, common).JWKS}))
+	heard(0, "us")
+	require.NoError(t, c.ledger.Update(t.Context(), func(tx record.Tx) error { return tx.DeletePeer("one") }))
+	c.change("two", offered(nil))
+	heard(0, "us")
+	c.change("three", offered(issuerOf(t, b)))
+	heard(1, "")
+	cancel()
+	c.publishes("one", 1, common)
+	heard(0, "")
+}
