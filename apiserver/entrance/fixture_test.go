@@ -131,6 +131,7 @@ func (f *fixture) serve() {
 	group.Go(func() { assert.NoError(f.t, g.Serve(ctx, listener)) })
 	var entrances sync.WaitGroup
 	entrances.Go(func() { f.entrance.Run(running) })
+	require.Eventually(f.t, f.entrance.streams.Runs, 10*time.Second, time.Millisecond)
 	f.t.Cleanup(func() {
 		cancel()
 		group.Wait()

@@ -36,8 +36,8 @@ type Supervisor struct {
 
 	lock sync.Mutex
 	held map[*request]struct{}
-	// over says that nobody looks any more.
-	over bool
+	// running says that somebody looks.
+	running bool
 }
 
 // request is one that lasts.
@@ -46,21 +46,23 @@ type request struct {
 	end    context.CancelFunc
 }
 
-// New returns a Supervisor, which does nothing until Run is called.
+// New returns a Supervisor, which holds nothing until Run is called.
 func New(clk clock.WithTicker) *Supervisor {
 	return &Supervisor{clock: clk, held: map[*request]struct{}{}}
 }
 
 // Hold returns a context that ends soon after stands has become false, which is quick and
 // is called from another goroutine, by one at a time. Release is to be called when the
-// request is over; stands may still be running then, and is not called again. Once Run has
-// returned the context has ended from the beginning.
+// request is over; stands may still be running then, and is not called again.
+//
+// Before Run, and once that has returned, the context has ended from the beginning, as
+// nobody looks: Runs tells that apart from the end of ctx.
 func (s *Supervisor) Hold(ctx context.Context, stands func() bool) (held context.Context, release func()) {
 	held, cancel := context.WithCancel(ctx)
 	r := &request{stands: stands, end: cancel}
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if s.over {
+	if !s.running {
 		cancel()
 		return held, cancel
 	}
@@ -73,11 +75,19 @@ func (s *Supervisor) Hold(ctx context.Context, stands func() bool) (held context
 	}
 }
 
+// Runs tells whether requests are held now.
+func (s *Supervisor) Runs() bool {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return s.running
+}
+
 // Run looks at what is held, until ctx ends. Then all of it ends: what nobody looks at any
 // more must not go on. It is called once.
 func (s *Supervisor) Run(ctx context.Context) {
 	ticker := s.clock.NewTicker(Interval)
 	defer ticker.Stop()
+	s.begin()
 	defer s.end()
 	var all []*request
 	for {
@@ -115,11 +125,17 @@ func (s *Supervisor) holds(r *request) bool {
 	return held
 }
 
+func (s *Supervisor) begin() {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.running = true
+}
+
 // end ends all that is held, and all that is to be held from then on.
 func (s *Supervisor) end() {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	s.over = true
+	s.running = false
 	for r := range s.held {
 		r.end()
 	}

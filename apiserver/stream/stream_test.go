@@ -46,7 +46,7 @@ func run(t *testing.T) (*Supervisor, *testingclock.FakeClock, func()) {
 	group.Go(func() { s.Run(ctx) })
 	stop := sync.OnceFunc(func() { cancel(); group.Wait() })
 	t.Cleanup(stop)
-	require.Eventually(t, clock.HasWaiters, soon, tick)
+	require.Eventually(t, s.Runs, soon, tick)
 	return s, clock, stop
 }
 
@@ -125,16 +125,24 @@ func TestWhatIsOverIsNotAsked(t *testing.T) {
 	}
 }
 
-// What nobody looks at any more does not go on, nor does it begin.
-func TestNothingGoesOnUnsupervised(t *testing.T) {
+// S3: what nobody looks at does not begin, and does not go on.
+func TestS3NothingGoesOnUnsupervised(t *testing.T) {
+	idle := New(testingclock.NewFakeClock(time.Now()))
+	early, releaseEarly := idle.Hold(t.Context(), func() bool { return true })
+	defer releaseEarly()
+	require.Error(t, early.Err(), "before Run")
+	assert.False(t, idle.Runs())
+
 	s, _, stop := run(t)
 	held, release := s.Hold(t.Context(), func() bool { return true })
 	defer release()
+	require.NoError(t, held.Err())
 	stop()
 	ended(t, held)
 	late, releaseLate := s.Hold(t.Context(), func() bool { return true })
 	defer releaseLate()
-	require.Error(t, late.Err())
+	require.Error(t, late.Err(), "after Run")
+	assert.False(t, s.Runs())
 }
 
 func TestManyAtOnce(t *testing.T) {
