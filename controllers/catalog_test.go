@@ -115,12 +115,29 @@ func TestCatalogBehindAHost(t *testing.T) {
 	}
 	hosted, err := NewCatalog(config)
 	require.NoError(t, err)
-	assert.ElementsMatch(t, append(names(alone), "discovery", "projects", "grant"), names(hosted))
+	assert.ElementsMatch(t, append(names(alone), "discovery", "projects", "grant", "dataaccess"), names(hosted))
 	assert.Len(t, hosted.factories, len(alone.factories)+2)
 
 	config.ProjectLabel = ""
 	_, err = NewCatalog(config)
 	require.ErrorContains(t, err, "not complete")
+}
+
+// G6: workloads of peers come by a gateway, to a host cluster.
+func TestG6Serves(t *testing.T) {
+	for name, test := range map[string]struct {
+		host      *hostView
+		endpoints []string
+		serves    bool
+	}{
+		"with both":         {&hostView{}, []string{"https://a.example.com"}, true},
+		"without a gateway": {&hostView{}, nil, false},
+		"without a host":    {nil, []string{"https://a.example.com"}, false},
+		"with neither":      {nil, nil, false},
+	} {
+		m := &making{config: Config{Self: exchange.Self{Endpoints: test.endpoints}}, host: test.host}
+		assert.Equal(t, test.serves, m.serves(), name)
+	}
 }
 
 // The whole catalog: what it starts works, and nothing is left after the stop.
@@ -129,6 +146,8 @@ func TestCatalogRunsEveryController(t *testing.T) {
 	invite := &peeringv1alpha1.ClusterPeer{
 		ObjectMeta: metav1.ObjectMeta{Name: "invite", UID: "1", Generation: 1},
 		Spec:       peeringv1alpha1.ClusterPeerSpec{Type: peeringv1alpha1.ClusterPeerTypeInvite},
+		// From before: nobody is let in without a gateway and a host cluster.
+		Status: peeringv1alpha1.ClusterPeerStatus{Conditions: []metav1.Condition{{Type: peeringv1alpha1.ConditionTokenExchangeReady, Status: metav1.ConditionTrue}}},
 	}
 	join := &peeringv1alpha1.ClusterPeer{
 		ObjectMeta: metav1.ObjectMeta{Name: "join", UID: "2", Generation: 1},
@@ -161,6 +180,10 @@ func TestCatalogRunsEveryController(t *testing.T) {
 	}
 	require.NoError(t, catalog.Start(t.Context()))
 	awaitApplied("invite NoGatewayEndpoint")
+	require.Eventually(t, func() bool {
+		shown, err := clients.PeeringV1alpha1().ClusterPeers().Get(t.Context(), "invite", metav1.GetOptions{})
+		return err == nil && meta.FindStatusCondition(shown.Status.Conditions, peeringv1alpha1.ConditionTokenExchangeReady) == nil
+	}, deadline, time.Millisecond, "what is not so is not said any more")
 	_, err = clients.PeeringV1alpha1().ClusterPeers().Create(t.Context(), join, metav1.CreateOptions{})
 	require.NoError(t, err)
 	awaitApplied("join WaitingForConnectionString")

@@ -100,7 +100,10 @@ func (m *making) peeringCA() error {
 	return err
 }
 
-// peerProvider makes none that runs without a gateway: nobody of another cluster gets in.
+// serves tells whether workloads of peers are let in: they come by the gateway, to the host
+// cluster.
+func (m *making) serves() bool { return m.host != nil && len(m.config.Self.Endpoints) > 0 }
+
 func (m *making) peerProvider() (err error) {
 	m.providers, err = peerprovider.New(peerprovider.Config{
 		Client:       m.config.Client,
@@ -109,10 +112,11 @@ func (m *making) peerProvider() (err error) {
 		Plans:        m.model,
 		Ledger:       m.config.Ledger,
 		ClusterUUID:  m.config.Self.ClusterUUID,
+		Serves:       m.serves(),
 		Recorder:     m.config.Recorder,
 		Clock:        m.config.Clock,
 	})
-	if err == nil && len(m.config.Self.Endpoints) > 0 {
+	if err == nil {
 		m.add(peerprovider.Name, m.providers.Run)
 	}
 	return err
@@ -125,6 +129,7 @@ func (m *making) tokenExchange() error {
 		ClusterPeers: m.factory.Peering().V1alpha1().ClusterPeers(),
 		Ledger:       m.config.Ledger,
 		Claims:       m.config.Claims,
+		Serves:       m.serves(),
 		Verifier: func(issuer protocol.Issuer, peerUUID string) error {
 			_, err := workloadtoken.New(issuer, peerUUID, m.config.Self.ClusterUUID, m.config.Clock)
 			return err
@@ -137,18 +142,19 @@ func (m *making) tokenExchange() error {
 	return err
 }
 
+// dataAccess makes nothing without a host cluster: there are no workloads.
 func (m *making) dataAccess() error {
-	config := dataaccess.Config{
+	if m.host == nil {
+		return nil
+	}
+	c, err := dataaccess.New(dataaccess.Config{
 		Ledger:   m.config.Ledger,
 		Informer: m.factory.Peering().V1alpha1().ClusterPeers(),
 		Connect:  dataaccess.Dialing(m.config.Dialer),
+		Secrets:  m.config.Host.Client.CoreV1().Secrets(m.config.Host.AccessNamespace),
 		Recorder: m.config.Recorder,
 		Clock:    m.config.Clock,
-	}
-	if m.host != nil {
-		config.Secrets = m.config.Host.Client.CoreV1().Secrets(m.config.Host.AccessNamespace)
-	}
-	c, err := dataaccess.New(config)
+	})
 	if err == nil {
 		m.add(dataaccess.Name, c.Run)
 	}

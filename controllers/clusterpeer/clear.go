@@ -95,7 +95,7 @@ func strip(status, wanted *peeringv1alpha1.ClusterPeerStatus, f facts) {
 // cluster nobody looks at what it is about.
 func nobodys(conditionType string, f facts) bool {
 	switch conditionType {
-	case peeringv1alpha1.ConditionClientCertEnforced, peeringv1alpha1.ConditionServerCertOurs, peeringv1alpha1.ConditionTokenExchangeReady:
+	case peeringv1alpha1.ConditionClientCertEnforced, peeringv1alpha1.ConditionServerCertOurs:
 		return !f.gateway
 	case peeringv1alpha1.ConditionGrantsApplied:
 		return !f.host

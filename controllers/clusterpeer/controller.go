@@ -84,8 +84,7 @@ type Config struct {
 	Ledger record.Ledger
 	// Plans says which capabilities take effect and which projects are paired.
 	Plans access.Plans
-	// Providers says what keeps the TokenExchangeProviders of peers from being made. It is
-	// asked only if this cluster has a gateway.
+	// Providers says what keeps the TokenExchangeProviders of peers from being made.
 	Providers Providers
 	// Dialer talks to other clusters.
 	Dialer Dialer
@@ -295,9 +294,7 @@ func (c *Controller) look(peer *peeringv1alpha1.ClusterPeer) (*look, error) {
 	l.gateway, l.host = len(c.self.Endpoints) > 0, c.host
 	l.authority = c.ledger.Authority()
 	l.grants = c.ledger.Grants(l.record.UID)
-	if l.gateway {
-		l.provider.reason, l.provider.message = c.providers.Fault(l.record.UID)
-	}
+	l.provider.reason, l.provider.message = c.providers.Fault(l.record.UID)
 	plan, err := c.plans.Plan(peer)
 	switch {
 	case errors.Is(err, access.ErrUnknown):

@@ -523,7 +523,7 @@ func TestS1LeftoversOfNobody(t *testing.T) {
 	}{
 		"with a gateway and a host": {facts{gateway: true, host: true}, []string{"ClientCertEnforced", "GrantsApplied", "TokenExchangeReady", "Theirs"}},
 		"without a host":            {facts{gateway: true}, []string{"ClientCertEnforced", "TokenExchangeReady", "Theirs"}},
-		"without a gateway":         {facts{host: true}, []string{"GrantsApplied", "Theirs"}},
+		"without a gateway":         {facts{host: true}, []string{"GrantsApplied", "TokenExchangeReady", "Theirs"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status := planted.DeepCopy()

@@ -27,7 +27,6 @@ import (
 
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/controllers/access"
-	"entente.dev/entente/peering/exchange"
 	"entente.dev/entente/peering/record"
 )
 
@@ -96,7 +95,7 @@ func TestG8StatusTellsTheWayIn(t *testing.T) {
 }
 
 // G6: what keeps the provider from being made makes a peering that works not ready, with
-// one Event, and without a gateway nobody is asked.
+// one Event.
 func TestG6ProviderMakesNotReady(t *testing.T) {
 	f := newPaired(t)
 	var enqueued []string
@@ -115,7 +114,7 @@ func TestG6ProviderMakesNotReady(t *testing.T) {
 	f.settle("p")
 	assert.Empty(t, f.recorded())
 
-	f.self = exchange.Self{ClusterUUID: ourUUID}
+	f.provider.reason, f.provider.message = "", ""
 	peer, _ = f.settle("p")
 	assert.Equal(t, ReasonActive, readyOf(t, peer).Reason)
 }

@@ -253,3 +253,57 @@ func TestFaultsAreTold(t *testing.T) {
 	reason, _ = f.Fault(westUID)
 	assert.Empty(t, reason)
 }
+
+// G6: where no workload is let in, no provider says that tokens are verified, and no
+// ClusterPeer; what was there before goes, but for what others made.
+func TestG6NothingIsServed(t *testing.T) {
+	serves := func(f *fixture, serves bool) {
+		f.unserved = !serves
+		f.restart()
+		f.settles("west")
+	}
+	f := provided(t)
+	f.judges("True", "InUse", "")
+	f.settles("west")
+	require.Equal(t, "True ProviderReady", f.condition())
+	serves(f, false)
+	assert.Nil(t, f.provider())
+	assert.Empty(t, f.condition())
+	f.publishes(nil)
+	f.settles("west")
+	assert.Empty(t, f.condition(), "nor is anybody waited for")
+	f.publishes(&protocol.Issuer{URL: "https://kubernetes.default.svc", JWKS: jwks(t)})
+	f.plans.says(nil, access.ErrUnknown)
+	f.settles("west")
+	assert.Nil(t, f.provider())
+	f.plans.says(withPeer(), nil)
+	serves(f, true)
+	assert.NotNil(t, f.provider())
+	assert.Equal(t, "False ProviderPending", f.condition())
+
+	f.change(func(p *peeringv1alpha1.TokenExchangeProvider) { p.Annotations = nil })
+	f.settles("west")
+	require.Equal(t, "False ForeignProvider", f.condition())
+	f.unserved = true
+	f.restart()
+	reason, _ := f.Fault(westUID)
+	assert.Empty(t, reason, "whatever the status says still")
+	f.settles("west")
+	assert.NotNil(t, f.provider())
+	assert.Empty(t, f.condition())
+	reason, _ = f.Fault(westUID)
+	assert.Empty(t, reason)
+	assert.Empty(t, f.events())
+}
+
+// Keys that are no key set are looked at again when the peer publishes others, and no sooner.
+func TestG6NoKeySetIsNotTriedAgain(t *testing.T) {
+	f := newFixture(t)
+	f.publishes(&protocol.Issuer{URL: "https://kubernetes.default.svc", JWKS: "no key set"})
+	for range 2 {
+		again, err := f.once("west")
+		require.NoError(t, err)
+		assert.Zero(t, again)
+	}
+	assert.Equal(t, "False ProviderRejected", f.condition())
+}

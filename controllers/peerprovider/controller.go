@@ -54,7 +54,7 @@ const (
 	rejectedFor = 30 * time.Second
 )
 
-// Config is what the controller needs from outside. All of it is required.
+// Config is what the controller needs from outside. All of it but Serves is required.
 type Config struct {
 	// Client writes TokenExchangeProviders, and statuses of ClusterPeers.
 	Client versioned.Interface
@@ -68,6 +68,9 @@ type Config struct {
 	Ledger record.Ledger
 	// ClusterUUID is that of this cluster.
 	ClusterUUID string
+	// Serves says that workloads of peers are let in here: there is a gateway, and a host
+	// cluster behind it. Without that there are no providers, and nothing is said of them.
+	Serves bool
 	// Recorder records Events of ClusterPeers.
 	Recorder events.EventRecorder
 	// Clock tells the time and times retries.
@@ -88,6 +91,7 @@ type Controller struct {
 	plans        access.Plans
 	ledger       record.Ledger
 	clusterUUID  string
+	serves       bool
 	recorder     events.EventRecorder
 	clock        clock.PassiveClock
 	memory       memory
@@ -107,6 +111,7 @@ func New(config Config) (*Controller, error) {
 		plans:        config.Plans,
 		ledger:       config.Ledger,
 		clusterUUID:  config.ClusterUUID,
+		serves:       config.Serves,
 		recorder:     config.Recorder,
 		clock:        config.Clock,
 	}
@@ -155,7 +160,7 @@ func (c *Controller) subscribe(enqueue func(cache.ObjectName)) (cancel func()) {
 
 // sync brings the provider of one ClusterPeer, which may be gone, to where it should be.
 func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again time.Duration, err error) {
-	if !c.informer.HasSynced() || c.ledger.Fresh() != nil {
+	if !c.knows() {
 		return access.AskAgain, nil
 	}
 	peer, err := c.clusterPeers.Get(object.Name)
@@ -176,15 +181,21 @@ func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again t
 		return 0, err
 	}
 	c.memory.finds(peer, found)
-	if found.reason == peeringv1alpha1.ReasonProviderRejected {
+	if found.isRefusal() {
 		again = rejectedFor
 	}
 	return again, c.say(ctx, peer, found)
 }
 
+// knows tells whether it is known which providers and peers there are.
+func (c *Controller) knows() bool { return c.informer.HasSynced() && c.ledger.Fresh() == nil }
+
 // bring brings the provider to where it should be, and returns what there is to say of it.
 // It fails with access.ErrUnknown while it cannot be told where that is.
 func (c *Controller) bring(ctx context.Context, peer *peeringv1alpha1.ClusterPeer) (finding, error) {
+	if !c.serves {
+		return finding{}, c.withdraw(ctx, peer.Name)
+	}
 	plan, err := c.plans.Plan(peer)
 	if err != nil {
 		return finding{}, err

@@ -19,8 +19,9 @@ limitations under the License.
 // the ClusterPeer what became of it: the condition TokenExchangeReady.
 //
 // Neither the provider nor the condition decides anything (S1): tokens are verified by what
-// the ledger has. An object under the name of a provider that Entente did not make is left
-// alone.
+// the ledger has. Where no workloads are let in, for want of a gateway or of a host cluster,
+// the controller takes both away. An object under the name of a provider that Entente did
+// not make is left alone.
 //
 // provider.go says what a provider is to be, write.go makes it so, finding.go says what a
 // ClusterPeer is to say of it and say.go says it. memory.go holds what keeps providers from

@@ -27,8 +27,8 @@ import (
 )
 
 // finding is what there is to say of the provider of a ClusterPeer: reason and message of
-// the condition TokenExchangeReady. The zero finding is that there is no peering, and
-// nothing to say.
+// the condition TokenExchangeReady. The zero finding is that there is no peering, or nobody
+// let in, and nothing to say.
 type finding struct{ reason, message string }
 
 func (f finding) status() metav1.ConditionStatus {
@@ -41,6 +41,12 @@ func (f finding) status() metav1.ConditionStatus {
 // isFault tells whether it makes the ClusterPeer not ready.
 func (f finding) isFault() bool {
 	return f.reason == peeringv1alpha1.ReasonProviderRejected || f.reason == peeringv1alpha1.ReasonForeignProvider
+}
+
+// isRefusal tells whether our own API refused something, which may end without a change of
+// what is watched. Keys that are no key set are mended by an offer.
+func (f finding) isRefusal() bool {
+	return f.reason == peeringv1alpha1.ReasonProviderRejected && f != noKeySet()
 }
 
 // passes tells whether it is about to be over, so that it is not worth an Event.

@@ -119,6 +119,7 @@ type fixture struct {
 	clock    *clocktesting.FakeClock
 	factory  externalversions.SharedInformerFactory
 	stop     func() // the informers
+	unserved bool   // what a restart begins with
 	*Controller
 }
 
@@ -146,7 +147,7 @@ func (f *fixture) restart() {
 	group := f.factory.Peering().V1alpha1()
 	controller, err := New(Config{
 		Client: f.server, ClusterPeers: group.ClusterPeers(), Providers: group.TokenExchangeProviders(), Plans: f.plans, Ledger: f.ledger,
-		ClusterUUID: here, Recorder: f.recorder, Clock: f.clock,
+		ClusterUUID: here, Serves: !f.unserved, Recorder: f.recorder, Clock: f.clock,
 	})
 	require.NoError(f.t, err)
 	f.Controller = controller

@@ -127,7 +127,7 @@ func shownBefore(peer *peeringv1alpha1.ClusterPeer) finding {
 // decides nothing but what another status says.)
 func (c *Controller) Fault(peerUID string) (reason, message string) {
 	rec := c.ledger.Peer(peerUID)
-	if rec == nil {
+	if rec == nil || !c.serves {
 		return "", ""
 	}
 	if fault, known := c.memory.faultOf(rec.Name, peerUID); known {

@@ -52,7 +52,7 @@ const (
 	requestTimeout = 10 * time.Second
 )
 
-// Config is what the controller needs from outside. All of it is required.
+// Config is what the controller needs from outside. All of it but Serves is required.
 type Config struct {
 	// Client writes statuses.
 	Client versioned.Interface
@@ -64,6 +64,8 @@ type Config struct {
 	Ledger record.Reader
 	// Claims tells which keys are published by two.
 	Claims *record.IssuerClaims
+	// Serves says that workloads of peers are let in here. Without that no provider is in use.
+	Serves bool
 	// Verifier fails if tokens of the ServiceAccounts of the peer with that cluster UUID
 	// cannot be verified with its issuer.
 	Verifier func(issuer protocol.Issuer, peerUUID string) error
@@ -84,6 +86,7 @@ type Controller struct {
 	peerInformer cache.SharedIndexInformer
 	ledger       record.Reader
 	claims       *record.IssuerClaims
+	serves       bool
 	verifier     func(issuer protocol.Issuer, peerUUID string) error
 	clock        clock.PassiveClock
 	loop         loop.Loop
@@ -101,6 +104,7 @@ func New(config Config) (*Controller, error) {
 		peerInformer: config.ClusterPeers.Informer(),
 		ledger:       config.Ledger,
 		claims:       config.Claims,
+		serves:       config.Serves,
 		verifier:     config.Verifier,
 		clock:        config.Clock,
 	}
@@ -121,7 +125,7 @@ func (c *Controller) Run(ctx context.Context) error { return c.loop.Run(ctx) }
 
 // sync brings the status of one provider up to date.
 func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again time.Duration, err error) {
-	if !c.peerInformer.HasSynced() || c.ledger.Fresh() != nil {
+	if !c.knows() {
 		return access.AskAgain, nil
 	}
 	provider, err := c.providers.Get(object.Name)
@@ -148,6 +152,9 @@ func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again t
 	}
 	return 0, c.write(ctx, provider, condition)
 }
+
+// knows tells whether it is known which ClusterPeers and peers there are.
+func (c *Controller) knows() bool { return c.peerInformer.HasSynced() && c.ledger.Fresh() == nil }
 
 // write writes the status.
 func (c *Controller) write(ctx context.Context, provider *peeringv1alpha1.TokenExchangeProvider, condition metav1.Condition) error {

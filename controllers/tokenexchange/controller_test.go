@@ -138,6 +138,7 @@ func TestG6Judgement(t *testing.T) {
 		"nothing is published any more": {
 			again(func(p *record.Peer) { p.Remote.Offer.Body.Issuer = nil }), "False InvalidSpec", unpublished,
 		},
+		"nobody is let in":    {func(f *fixture) { f.serves = false }, "False ApplyError", "no gateway, or no host cluster"},
 		"it cannot be loaded": {func(f *fixture) { f.refusal = errors.New("planted") }, "False ApplyError", "of a kind that is not supported"},
 	} {
 		t.Run(name, func(t *testing.T) {

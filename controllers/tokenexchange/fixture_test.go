@@ -111,7 +111,7 @@ func newFixture(t *testing.T) *fixture {
 	group := f.factory.Peering().V1alpha1()
 	controller, err := New(Config{
 		Client: f.client, Providers: group.TokenExchangeProviders(), ClusterPeers: group.ClusterPeers(), Ledger: f.ledger, Claims: claims,
-		Verifier: f.verifies, Clock: f.clock,
+		Serves: true, Verifier: f.verifies, Clock: f.clock,
 	})
 	require.NoError(t, err)
 	f.Controller = controller

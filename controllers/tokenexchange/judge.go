@@ -50,6 +50,9 @@ func (c *Controller) judge(provider *peeringv1alpha1.TokenExchangeProvider) (fin
 	if uid == "" {
 		return invalid("Entente did not make this provider, and does not use it."), nil
 	}
+	if !c.serves {
+		return finding{peeringv1alpha1.ReasonApplyError, "No workloads of other clusters are let in: this cluster has no gateway, or no host cluster."}, nil
+	}
 	rec, err := c.standing(provider, uid)
 	switch {
 	case err != nil:

@@ -60,7 +60,7 @@ const (
 	// absent.
 	ConditionGrantsApplied = "GrantsApplied"
 	// ConditionTokenExchangeReady says whether tokens of the other cluster can be verified.
-	// Without a gateway, and while there is no peering, it is absent.
+	// Without a gateway or a host cluster, and while there is no peering, it is absent.
 	ConditionTokenExchangeReady = "TokenExchangeReady"
 )
 
