@@ -75,8 +75,7 @@ func Dialing(dialer *client.Dialer) func(*record.Remote) (Conn, error) {
 	}
 }
 
-// Config is what the controller needs from outside. What is not said to be optional is
-// required.
+// Config is what the controller needs from outside. All of it is required.
 type Config struct {
 	// Ledger is where the keys are.
 	Ledger record.Ledger
@@ -84,8 +83,7 @@ type Config struct {
 	Informer informers.ClusterPeerInformer
 	// Connect returns what a peer is asked over.
 	Connect func(*record.Remote) (Conn, error)
-	// Secrets are those of the namespace for access in the host cluster. Optional: without
-	// a host cluster there are none.
+	// Secrets are those of the namespace for access in the host cluster.
 	Secrets corev1client.SecretInterface
 	// Recorder records Events of ClusterPeers.
 	Recorder events.EventRecorder
@@ -98,7 +96,7 @@ type Controller struct {
 	ledger  record.Ledger
 	lister  listers.ClusterPeerLister
 	connect func(*record.Remote) (Conn, error)
-	secrets *secrets // nil: there are none
+	secrets *secrets
 	clock   clock.WithTicker
 	paces   paces
 	loop    loop.Loop
@@ -106,17 +104,15 @@ type Controller struct {
 
 // New makes the controller and starts nothing. It fails if the config is not complete.
 func New(config Config) (*Controller, error) {
-	if config.Ledger == nil || config.Informer == nil || config.Connect == nil || config.Recorder == nil || config.Clock == nil {
+	if config.Ledger == nil || config.Informer == nil || config.Connect == nil || config.Secrets == nil || config.Recorder == nil || config.Clock == nil {
 		return nil, fmt.Errorf("could not make controller %s: its config is not complete", Name)
 	}
 	c := &Controller{
 		ledger:  config.Ledger,
 		lister:  config.Informer.Lister(),
 		connect: config.Connect,
+		secrets: newSecrets(config.Secrets, config.Recorder, config.Clock),
 		clock:   config.Clock,
-	}
-	if config.Secrets != nil {
-		c.secrets = newSecrets(config.Secrets, config.Recorder, config.Clock)
 	}
 	c.loop = loop.Loop{
 		Name:     Name,
@@ -136,10 +132,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	var sweeping sync.WaitGroup
 	running := c.loop
 	running.Subscribe = func(enqueue func(cache.ObjectName)) (cancel func()) {
-		if c.secrets != nil {
-			c.secrets.forget()
-			sweeping.Go(func() { c.secrets.sweep(ctx, enqueue) })
-		}
+		c.secrets.forget()
+		sweeping.Go(func() { c.secrets.sweep(ctx, enqueue) })
 		return c.ledger.Subscribe(func(uid string) {
 			if peer := c.ledger.Peer(uid); peer != nil {
 				enqueue(cache.ObjectName{Name: peer.Name})
@@ -155,7 +149,7 @@ func (c *Controller) Run(ctx context.Context) error {
 // sync brings the key at one peer, and its Secret, to where they should be. The ClusterPeer
 // may be gone.
 func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again time.Duration, err error) {
-	if c.ledger.Fresh() != nil {
+	if !c.knows() {
 		return unknownAgain, nil
 	}
 	cluster, err := c.lister.Get(object.Name)
@@ -179,6 +173,9 @@ func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again t
 	again, err = c.secrets.show(ctx, cluster, peer.Remote)
 	return earliest(renewed, again), err
 }
+
+// knows tells whether it is known which peers there are.
+func (c *Controller) knows() bool { return c.ledger.Fresh() == nil }
 
 // drop forgets the keys at a peer.
 func (c *Controller) drop(ctx context.Context, peer *record.Peer) error {

@@ -130,9 +130,7 @@ func (f *fixture) restart() {
 	f.t.Helper()
 	var before []any
 	if f.peers != nil {
-		for _, one := range f.peers.Peering().V1alpha1().ClusterPeers().Informer().GetStore().List() {
-			before = append(before, one)
-		}
+		before = f.peers.Peering().V1alpha1().ClusterPeers().Informer().GetStore().List()
 	}
 	f.peers = externalversions.NewSharedInformerFactory(fake.NewSimpleClientset(), 0)
 	controller, err := New(Config{

@@ -68,10 +68,8 @@ func (c *Controller) keepKey(ctx context.Context, peer *record.Peer) (again time
 		pace.succeeds()
 		klog.FromContext(ctx).V(2).Info("The other cluster has certified our data key")
 		return 0, nil // the ledger says so
-	case ctx.Err() != nil:
-		return 0, nil
-	case errors.Is(failure, errUnrecorded):
-		return 0, failure
+	case ctx.Err() != nil, errors.Is(failure, errUnrecorded):
+		return 0, failure // which says nothing of the peer
 	}
 	return c.failed(ctx, peer, pace, next.Key, failure)
 }

@@ -52,14 +52,16 @@ import (
 func TestNewNeedsAll(t *testing.T) {
 	f := newFixture(t)
 	whole := Config{
-		Ledger: f.book, Informer: f.peers.Peering().V1alpha1().ClusterPeers(), Connect: f.far.connect, Recorder: f.recorder, Clock: f.clock,
+		Ledger: f.book, Informer: f.peers.Peering().V1alpha1().ClusterPeers(), Connect: f.far.connect,
+		Secrets: f.host.CoreV1().Secrets(namespace), Recorder: f.recorder, Clock: f.clock,
 	}
 	_, err := New(whole)
-	require.NoError(t, err, "Secrets are optional")
+	require.NoError(t, err)
 	for name, take := range map[string]func(*Config){
 		"ledger":   func(c *Config) { c.Ledger = nil },
 		"informer": func(c *Config) { c.Informer = nil },
 		"connect":  func(c *Config) { c.Connect = nil },
+		"secrets":  func(c *Config) { c.Secrets = nil },
 		"recorder": func(c *Config) { c.Recorder = nil },
 		"clock":    func(c *Config) { c.Clock = nil },
 	} {

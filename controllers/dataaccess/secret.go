@@ -57,7 +57,7 @@ const (
 // errGone means that a Secret was deleted since it was read.
 var errGone = errors.New("the Secret is gone")
 
-// secrets keeps the Secrets for workloads that dial peers themselves. A nil one keeps none.
+// secrets keeps the Secrets for workloads that dial peers themselves.
 type secrets struct {
 	api      corev1client.SecretInterface
 	recorder events.EventRecorder
@@ -88,9 +88,6 @@ func newSecrets(api corev1client.SecretInterface, recorder events.EventRecorder,
 // show has the Secret of a ClusterPeer hold the data key in use, or not be there as long as
 // there is none. It returns when it is to be looked at again.
 func (s *secrets) show(ctx context.Context, peer *peeringv1alpha1.ClusterPeer, remote *record.Remote) (again time.Duration, err error) {
-	if s == nil {
-		return 0, nil
-	}
 	if remote.Data == nil {
 		return s.remove(ctx, peer.Name)
 	}
@@ -130,9 +127,6 @@ func (s *secrets) show(ctx context.Context, peer *peeringv1alpha1.ClusterPeer, r
 // remove deletes the Secret of a ClusterPeer, which may be gone, if it is ours. It returns
 // when it is to be looked at again.
 func (s *secrets) remove(ctx context.Context, peer string) (again time.Duration, err error) {
-	if s == nil {
-		return 0, nil
-	}
 	name := SecretName(peer)
 	if s.left(s.before(name), content{}) > 0 {
 		return 0, nil // nobody but us makes one of ours

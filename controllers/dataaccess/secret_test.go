@@ -20,7 +20,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -250,17 +249,4 @@ func (f *fixture) forgetSecret() {
 	f.t.Helper()
 	require.NoError(f.t, f.host.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), namespace, secret))
 	f.clock.Step(lookAgain)
-}
-
-// G8: without a host cluster there is the key, and no Secret.
-func TestG8NoHost(t *testing.T) {
-	f := newFixture(t)
-	f.secrets = nil
-	f.twice()
-	assert.NotNil(t, f.remote().Data)
-	f.shows()
-	f.once()
-	assert.Empty(t, f.requests())
-	assert.Nil(t, f.secret())
-	assert.LessOrEqual(t, time.Duration(0), f.once())
 }
