@@ -26,7 +26,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"entente.dev/entente/peering/client"
-	"entente.dev/entente/peering/pki"
 	"entente.dev/entente/peering/record"
 )
 
@@ -40,6 +39,8 @@ type carriers struct {
 	dialer *client.Dialer
 	ledger record.Reader
 	clock  clock.PassiveClock
+	// requests is how many there may be to one peer.
+	requests int
 
 	lock    sync.Mutex
 	closed  bool
@@ -59,8 +60,8 @@ type carrier struct {
 	until time.Time
 }
 
-func newCarriers(dialer *client.Dialer, ledger record.Reader, clk clock.PassiveClock) *carriers {
-	return &carriers{dialer: dialer, ledger: ledger, clock: clk, current: map[string]*carrier{}, retired: map[*carrier]bool{}}
+func newCarriers(dialer *client.Dialer, ledger record.Reader, clk clock.PassiveClock, requests int) *carriers {
+	return &carriers{dialer: dialer, ledger: ledger, clock: clk, requests: requests, current: map[string]*carrier{}, retired: map[*carrier]bool{}}
 }
 
 // of returns the way to a peer, to be released after use. It fails with a *fault. It dials
@@ -98,16 +99,16 @@ func (c *carriers) of(peer *record.Peer) (way http.RoundTripper, release func(),
 }
 
 func (c *carriers) isValid(data *record.Credential) bool {
-	now := c.clock.Now()
-	return data != nil && len(data.Certificate) > 0 && !now.Before(data.NotBefore) && now.Before(data.NotAfter)
+	// From when it is valid is for the peer to judge, by the clock that it was made by.
+	return data != nil && len(data.Certificate) > 0 && c.clock.Now().Before(data.NotAfter)
 }
 
 func (c *carriers) connect(remote *record.Remote) (*client.Carrier, error) {
-	key, err := pki.ParseKey(remote.Data.Key.Reveal())
+	target, err := client.TargetOf(remote, remote.Data)
 	if err != nil {
 		return nil, err
 	}
-	return c.dialer.Carrier(client.Target{Endpoints: remote.Endpoints, Trust: remote.Trust, Certificate: key.TLS(remote.Data.Certificate)})
+	return c.dialer.Carrier(target, c.requests)
 }
 
 // equals tells whether they lead to the same peer in the same way.

@@ -22,13 +22,16 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+
+	"k8s.io/utils/clock"
 )
 
 // Limits of what a Carrier takes of this cluster and of the other one.
 const (
-	// maxDialled is how many connections to one endpoint are opened at a time: a gateway allows
-	// 128 streams on each, and 256 connections of one source, so that a thousand requests
-	// at once must not open a thousand.
+	// maxDialled is how many connections to one endpoint are opened at a time. How many there
+	// are in the end is for the requests to say: a gateway takes 128 on each, and 256
+	// connections of one source, so that a thousand at once must not open a thousand.
 	maxDialled = 8
 	// maxCarriedBuffer is how much of an answer waits here for the one who asked to take
 	// it, in bytes.
@@ -41,20 +44,31 @@ const (
 type Carrier struct {
 	dialer *Dialer
 	way    *way
+	// places has room for those that may be under way.
+	places chan struct{}
+	timers clock.WithDelayedExecution
 }
 
 var _ http.RoundTripper = &Carrier{}
 
-// Carrier returns a Carrier. Like a Conn it dials when it is first used, keeps its
-// connections, and begins with the endpoint that answered last.
-func (d *Dialer) Carrier(target Target) (*Carrier, error) {
+// Carrier returns a Carrier for so many requests at a time, of which one is under way until
+// the body of its answer is closed. Connections are opened as they need them. Like a Conn it
+// dials when it is first used, keeps its connections, and begins with the endpoint that
+// answered last.
+func (d *Dialer) Carrier(target Target, requests int) (*Carrier, error) {
+	if requests < 1 {
+		return nil, errors.New("could not make a carrier: it is for one request at least")
+	}
 	recognised, err := target.recognised()
 	if err != nil {
 		return nil, fmt.Errorf("could not make a carrier: %w", err)
 	}
-	return &Carrier{dialer: d, way: d.newWay(target.Endpoints, recognised, target.Certificate).with(sharing)}, nil
+	way := d.newWay(target.Endpoints, recognised, target.Certificate).with(sharing)
+	return &Carrier{dialer: d, way: way, places: make(chan struct{}, requests), timers: clock.RealClock{}}, nil
 }
 
+// sharing has requests share connections. To the library one of HTTP/2 that has no room left
+// does not count, as long as it lasts; one of HTTP/1.1 always does, unless it was upgraded.
 func sharing(t *http.Transport) {
 	t.MaxConnsPerHost = maxDialled
 	t.HTTP2.MaxReceiveBufferPerStream = maxCarriedBuffer
@@ -65,7 +79,8 @@ func sharing(t *http.Transport) {
 // not be connected to, so that no request is made twice.
 //
 // It fails with a *Failure, or with the error of the context when that is cancelled, and
-// so do reads of the answer's body. How long an answer takes to begin is limited, counted
+// so do reads of the answer's body. One request too many fails at once, as Busy, and so does
+// one that waited for a connection for longer than it takes to open one. How long an answer takes to begin is limited, counted
 // from when some of the request's body was last taken; how long it lasts is not. Interim
 // answers, trailers and what the other cluster calls a status code are dropped.
 //
@@ -73,6 +88,13 @@ func sharing(t *http.Transport) {
 // the gateway speaks; the others share connections.
 func (c *Carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	t := c.newTransit(r)
+	select {
+	case c.places <- struct{}{}:
+		t.leave = sync.OnceFunc(func() { <-c.places })
+	default:
+		t.end()
+		return nil, &Failure{Kind: Busy}
+	}
 	endpoints, err := c.way.begin()
 	if err != nil {
 		t.end()
@@ -121,13 +143,14 @@ func (t *transit) over(w *way, endpoint string) (*http.Response, error) {
 	if err != nil {
 		return nil, t.failure(err)
 	}
-	t.answered.Store(true)
-	return t.answer(response), nil
+	return t.accept(response)
 }
 
 // failure says what became of a request, or of the body of its answer.
 func (t *transit) failure(err error) error {
 	switch {
+	case errors.Is(context.Cause(t.ctx), errCrowded):
+		return &Failure{Kind: Busy}
 	case errors.Is(context.Cause(t.ctx), errPatience), errors.Is(t.ctx.Err(), context.DeadlineExceeded):
 		// Whatever else it looks like.
 		return &Failure{Kind: Unreachable, Detail: DetailTimeout}

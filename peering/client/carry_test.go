@@ -26,6 +26,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -33,6 +34,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"entente.dev/entente/peering/pki"
 )
@@ -40,10 +42,15 @@ import (
 // carrier is a Carrier to a gateway with some client certificate.
 func carrier(t testing.TB, d *Dialer, trust [][]byte, endpoints ...string) *Carrier {
 	t.Helper()
+	return carrierOf(t, 1000, d, trust, endpoints...)
+}
+
+func carrierOf(t testing.TB, requests int, d *Dialer, trust [][]byte, endpoints ...string) *Carrier {
+	t.Helper()
 	key := newKey(t)
 	certificate, err := pki.SelfSigned(key, now(), now())
 	require.NoError(t, err)
-	c, err := d.Carrier(Target{Endpoints: endpoints, Trust: trust, Certificate: key.TLS(certificate.Raw)})
+	c, err := d.Carrier(Target{Endpoints: endpoints, Trust: trust, Certificate: key.TLS(certificate.Raw)}, requests)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -185,43 +192,126 @@ func TestP11CarryPolicy(t *testing.T) {
 	assert.Equal(t, []string{"CONNECT gateway.example:8443"}, p.asked)
 }
 
+// timed is a Carrier whose requests are measured by another clock.
+func timed(t testing.TB, c *Carrier) *clocktesting.FakeClock {
+	t.Helper()
+	clock := clocktesting.NewFakeClock(now())
+	c.timers = clock
+	return clock
+}
+
+// result is what became of a request.
+type result struct {
+	body string
+	err  error
+}
+
+// going carries a request in another goroutine.
+func going(t testing.TB, c *Carrier, r *http.Request) <-chan result {
+	t.Helper()
+	done := make(chan result, 1)
+	go func() {
+		response, err := c.RoundTrip(r)
+		if err != nil {
+			done <- result{"", err}
+			return
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		done <- result{string(body), err}
+	}()
+	return done
+}
+
 // An answer has to begin in time, counted from when some of the body was last taken. It
 // may last.
 func TestG8CarryPatience(t *testing.T) {
-	const patience = 400 * time.Millisecond
+	const patience = time.Minute
 	eachProtocol(t, func(t *testing.T, http2 bool) {
-		g := serve(t, entrance{http2: http2}, func(w http.ResponseWriter, r *http.Request) {
+		arrived, taken, finish := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		g := serve(t, entrance{http2: http2, streaming: true}, func(w http.ResponseWriter, r *http.Request) {
 			switch r.URL.Path {
 			case "/hang":
+				arrived <- struct{}{}
 				<-r.Context().Done()
 			case "/last":
 				w.WriteHeader(http.StatusOK)
 				w.(http.Flusher).Flush()
-				<-time.After(2 * patience)
+				arrived <- struct{}{}
+				<-finish
+			case "/upload":
+				for buffer := make([]byte, 4); ; taken <- struct{}{} {
+					if _, err := io.ReadFull(r.Body, buffer); err != nil {
+						break
+					}
+				}
 			}
 			_, _ = w.Write([]byte("done"))
 		})
 		c := carrier(t, dialer(t, func(c *Config) { c.CarryTimeout = patience }), g.trust(), g.endpoint)
-		_, err := c.RoundTrip(asking(t, http.MethodGet, "/hang", nil))
-		requireFailure(t, Failure{Kind: Unreachable, Detail: DetailTimeout}, err)
-		assert.Equal(t, "done", carried(t, c, asking(t, http.MethodGet, "/last", nil)))
+		clock := timed(t, c)
+		hanging := going(t, c, asking(t, http.MethodGet, "/hang", nil))
+		<-arrived
+		clock.Step(patience)
+		requireFailure(t, Failure{Kind: Unreachable, Detail: DetailTimeout}, (<-hanging).err)
+
+		response, err := c.RoundTrip(asking(t, http.MethodGet, "/last", nil))
+		require.NoError(t, err)
+		<-arrived
+		clock.Step(2 * patience)
+		close(finish)
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		assert.Equal(t, "done", string(body))
 
 		reader, writer := io.Pipe()
-		go func() {
-			for range 4 {
-				<-time.After(patience / 2)
-				_, _ = writer.Write([]byte("some"))
-			}
-			_ = writer.Close()
-		}()
-		assert.Equal(t, "done", carried(t, c, asking(t, http.MethodPost, "/upload", reader)))
+		uploading := going(t, c, asking(t, http.MethodPost, "/upload", reader))
+		for range 4 {
+			_, err := writer.Write([]byte("some"))
+			require.NoError(t, err)
+			<-taken
+			clock.Step(patience - time.Second)
+		}
+		require.NoError(t, writer.Close())
+		assert.Equal(t, result{"done", nil}, <-uploading)
 
 		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(patience/4, cancel)
-		_, err = c.RoundTrip(asking(t, http.MethodGet, "/hang", nil).WithContext(ctx))
+		hanging = going(t, c, asking(t, http.MethodGet, "/hang", nil).WithContext(ctx))
+		<-arrived
+		cancel()
+		err = (<-hanging).err
 		require.ErrorIs(t, err, context.Canceled)
 		assert.False(t, isKind(err, Unreachable), "that is not the peer's fault")
 	})
+}
+
+// What a gateway answers to a request that was ended, because it was, is no answer.
+func TestG8CarryLateAnswer(t *testing.T) {
+	c := carrier(t, dialer(t), [][]byte{newAuthority(t, now().Add(time.Hour)).Certificate.Raw}, nobody(t))
+	for name, test := range map[string]struct {
+		end  func(*transit)
+		want error
+	}{
+		"in time":              {func(*transit) {}, nil},
+		"by the one who asked": {func(r *transit) { r.cancel(nil) }, context.Canceled},
+		"for it took too long": {func(r *transit) { r.answered.Store(true) }, &Failure{Kind: Unreachable, Detail: DetailTimeout}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := c.newTransit(asking(t, http.MethodGet, "/", nil))
+			defer r.end()
+			test.end(r)
+			body := &closing{Reader: strings.NewReader("late")}
+			response, err := r.accept(&http.Response{StatusCode: http.StatusOK, Body: body})
+			assert.Equal(t, test.want != nil, body.is())
+			if test.want == nil {
+				require.NoError(t, err)
+				require.NoError(t, response.Body.Close())
+				return
+			}
+			require.ErrorContains(t, err, test.want.Error())
+		})
+	}
 }
 
 // P11: interim answers, trailers and what a status is called do not arrive, nor does a
@@ -304,7 +394,7 @@ func TestG7CarryUpgrade(t *testing.T) {
 		line, err := bufio.NewReader(both).ReadString('\n')
 		require.NoError(t, err)
 		assert.Equal(t, "hello\n", line)
-		defer func() { _ = both.Close() }()
+		t.Cleanup(func() { _ = both.Close() })
 	}
 	response, err := c.RoundTrip(asking(t, http.MethodGet, "/", nil, "Connection", "Upgrade", "Upgrade", "websocket"))
 	require.NoError(t, err)
@@ -321,7 +411,7 @@ func TestG8CarryClose(t *testing.T) {
 	eachProtocol(t, func(t *testing.T, http2 bool) {
 		g := serve(t, entrance{http2: http2}, lasting)
 		c := carrier(t, dialer(t), g.trust(), g.endpoint)
-		response, err := c.RoundTrip(asking(t, http.MethodGet, "/", nil)) //nolint:bodyclose // that is what is tested
+		response, err := c.RoundTrip(asking(t, http.MethodGet, "/", nil))
 		require.NoError(t, err)
 		c.Close()
 		_, err = io.ReadAll(response.Body)
@@ -339,29 +429,60 @@ func lasting(w http.ResponseWriter, r *http.Request) {
 }
 
 // A thousand answers can last at a time, over few connections, however many streams a
-// gateway allows on each; and their end leaves no connection open.
+// gateway allows on each; one more is refused at once; and their end leaves no connection
+// open.
 func TestG8CarryThousand(t *testing.T) {
-	const count = 1000
-	g := serve(t, entrance{http2: true, streams: 128}, lasting)
-	c := carrier(t, dialer(t), g.trust(), g.endpoint)
-	bodies := make([]io.Closer, count)
-	var waiting sync.WaitGroup
-	for i := range count {
-		waiting.Go(func() {
-			response, err := c.RoundTrip(asking(t, http.MethodGet, "/", nil))
-			if assert.NoError(t, err) {
-				bodies[i] = response.Body
+	for _, count := range []int{1024, 3000} {
+		t.Run(strconv.Itoa(count), func(t *testing.T) {
+			g := serve(t, entrance{http2: true, streams: 128}, lasting)
+			c := carrierOf(t, count, dialer(t), g.trust(), g.endpoint)
+			bodies := make([]io.Closer, count)
+			var waiting sync.WaitGroup
+			for i := range count {
+				waiting.Go(func() {
+					response, err := c.RoundTrip(asking(t, http.MethodGet, "/", nil))
+					if assert.NoError(t, err) {
+						bodies[i] = response.Body
+					}
+				})
 			}
+			waiting.Wait()
+			const initially = 100 // streams, until the gateway has said how many
+			assert.LessOrEqual(t, g.open.Load(), int32(count/initially+1+maxDialled))
+			closed := &closing{Reader: strings.NewReader("body")}
+			_, err := c.RoundTrip(asking(t, http.MethodPost, "/", closed))
+			requireFailure(t, Failure{Kind: Busy}, err)
+			assert.True(t, closed.is())
+			assert.EqualValues(t, count, g.requests.Load())
+			for _, body := range bodies {
+				if body != nil {
+					assert.NoError(t, body.Close())
+					assert.NoError(t, body.Close())
+				}
+			}
+			before := g.connections.Load()
+			assert.Empty(t, carried(t, c, asking(t, http.MethodGet, "/once", nil)))
+			assert.Equal(t, before, g.connections.Load(), "connections are used again")
+			assert.Empty(t, c.places)
 		})
 	}
-	waiting.Wait()
-	assert.LessOrEqual(t, g.connections.Load(), int32(64))
-	for _, body := range bodies {
-		if body != nil {
-			assert.NoError(t, body.Close())
-		}
+	_, err := dialer(t).Carrier(Target{}, 0)
+	require.Error(t, err)
+}
+
+// One that gets no connection does not wait for as long as it would for an answer.
+func TestG8CarryCrowded(t *testing.T) {
+	g := serve(t, entrance{}, lasting) // each request takes a connection
+	c := carrierOf(t, 1000, dialer(t, func(c *Config) { c.CarryTimeout = time.Hour }), g.trust(), g.endpoint)
+	clock := timed(t, c)
+	for range maxDialled {
+		response, err := c.RoundTrip(asking(t, http.MethodGet, "/", nil))
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = response.Body.Close() })
 	}
-	before := g.connections.Load()
-	assert.Empty(t, carried(t, c, asking(t, http.MethodGet, "/once", nil)))
-	assert.Equal(t, before, g.connections.Load(), "connections are used again")
+	before := clock.Waiters()
+	crowded := going(t, c, asking(t, http.MethodGet, "/", nil))
+	require.Eventually(t, func() bool { return clock.Waiters() == before+2 }, 10*time.Second, time.Millisecond, "for a connection and an answer")
+	clock.Step(2*defaultConnectTimeout + time.Second)
+	requireFailure(t, Failure{Kind: Busy}, (<-crowded).err)
 }

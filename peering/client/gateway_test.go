@@ -55,8 +55,8 @@ func now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 type gateway struct {
 	authority *pki.Authority
 	endpoint  string
-	// connections and requests count what came.
-	connections, requests atomic.Int32
+	// connections and requests count what came, open the connections that there are.
+	connections, requests, open atomic.Int32
 }
 
 // entrance is how a gateway is to be; the zero entrance is a proper one on 127.0.0.1.
@@ -75,6 +75,8 @@ type entrance struct {
 	http2  bool
 	// streams is how many a connection may have at a time, zero: some.
 	streams int
+	// streaming has the handler get bodies as they come.
+	streaming bool
 }
 
 func newKey(t testing.TB) *pki.Key {
@@ -129,6 +131,10 @@ func serve(t testing.TB, e entrance, handler http.HandlerFunc) *gateway {
 	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.requests.Add(1)
+		if e.streaming {
+			handler(w, r)
+			return
+		}
 		// Until it is read the server does not notice that the client is gone.
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -150,8 +156,12 @@ func serve(t testing.TB, e entrance, handler http.HandlerFunc) *gateway {
 	}
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
+		switch state {
+		case http.StateNew:
 			g.connections.Add(1)
+			g.open.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			g.open.Add(-1)
 		}
 	}
 	server.StartTLS()

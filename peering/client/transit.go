@@ -25,10 +25,17 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
-// errPatience ends a request whose answer does not begin.
-var errPatience = errors.New("no answer in time")
+// Why a request is ended.
+var (
+	// errPatience: its answer does not begin.
+	errPatience = errors.New("no answer in time")
+	// errCrowded: there is no connection for it.
+	errCrowded = errors.New("no connection in time")
+)
 
 // transit is one request that is under way: from when it is put until the body of its
 // answer is closed.
@@ -39,21 +46,30 @@ type transit struct {
 	// forget stops following the end of the way.
 	forget func() bool
 
+	// leave gives up the place that the request has, if it has one.
+	leave func()
+
 	// patience ends the request unless it is answered. It starts anew whenever some of
 	// the body is taken.
-	patience *time.Timer
+	patience clock.Timer
 	limit    time.Duration
-	answered atomic.Bool
+	answered atomic.Bool // or ended by patience
+	// timers make one that ends a request for which there is no connection within space.
+	timers clock.WithDelayedExecution
+	space  time.Duration
+	crowd  clock.Timer
 	// connected tells whether there is a connection for the request, so that some of it
 	// may have been sent.
 	connected atomic.Bool
 }
 
 func (c *Carrier) newTransit(r *http.Request) *transit {
-	t := &transit{request: r, limit: c.dialer.carryTimeout}
+	t := &transit{request: r, limit: c.dialer.carryTimeout, timers: c.timers, leave: func() {}}
+	// A connection is opened, and TLS spoken, within twice that time, or fails by itself.
+	t.space = 2*c.dialer.connectTimeout + time.Second
 	t.ctx, t.cancel = context.WithCancelCause(bare{r.Context()})
-	t.patience = time.AfterFunc(t.limit, func() {
-		if !t.answered.Load() {
+	t.patience = c.timers.AfterFunc(t.limit, func() {
+		if t.answered.CompareAndSwap(false, true) {
 			t.cancel(errPatience)
 		}
 	})
@@ -65,16 +81,31 @@ func (t *transit) until(ctx context.Context) {
 	t.forget = context.AfterFunc(ctx, func() { t.cancel(nil) })
 }
 
-// end is when nothing of the request is wanted any more. It closes the body, unless some
-// connection still may read it and will do so.
+// end is when nothing of the request is wanted any more, once or more often. It closes the
+// body, unless some connection still may read it and will do so.
 func (t *transit) end() {
 	t.patience.Stop()
+	t.found()
 	if t.forget != nil {
 		t.forget()
 	}
 	t.cancel(nil)
 	if t.request.Body != nil && !t.connected.Load() {
 		_ = t.request.Body.Close()
+	}
+	t.leave()
+}
+
+// seek is when the request begins to wait for a connection, found when it has one.
+func (t *transit) seek() {
+	t.connected.Store(false)
+	t.found()
+	t.crowd = t.timers.AfterFunc(t.space, func() { t.cancel(errCrowded) })
+}
+
+func (t *transit) found() {
+	if t.crowd != nil {
+		t.crowd.Stop()
 	}
 }
 
@@ -83,8 +114,8 @@ func (t *transit) end() {
 // was sent.
 func (t *transit) traced() context.Context {
 	return httptrace.WithClientTrace(t.ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { t.connected.Store(false) },
-		GotConn: func(httptrace.GotConnInfo) { t.connected.Store(true) },
+		GetConn: func(string) { t.seek() },
+		GotConn: func(httptrace.GotConnInfo) { t.found(); t.connected.Store(true) },
 	})
 }
 
@@ -114,6 +145,19 @@ func (b *sentBody) Close() error {
 		return nil
 	}
 	return b.request.Body.Close()
+}
+
+// accept returns an answer, unless the request was ended meanwhile: its end is what some
+// answer.
+func (t *transit) accept(response *http.Response) (*http.Response, error) {
+	if !t.answered.CompareAndSwap(false, true) {
+		t.cancel(errPatience) // as is about to be done
+	}
+	if err := t.ctx.Err(); err != nil {
+		_ = response.Body.Close()
+		return nil, t.failure(err)
+	}
+	return t.answer(response), nil
 }
 
 // answer makes an answer of what is wanted of one. It is another object than the one that
