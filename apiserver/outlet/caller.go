@@ -22,7 +22,7 @@ import (
 	"slices"
 
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
-	"k8s.io/apiserver/pkg/endpoints/request"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
 // caller is the ServiceAccount that a request is of.
@@ -39,7 +39,7 @@ type caller struct {
 
 // callerOf returns who was authenticated, if that is a ServiceAccount.
 func callerOf(ctx context.Context) (caller, error) {
-	who, ok := request.UserFrom(ctx)
+	who, ok := genericapirequest.UserFrom(ctx)
 	if !ok {
 		return caller{}, errNoServiceAccount()
 	}

@@ -22,10 +22,11 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
+	"slices"
+	"strings"
 
 	"entente.dev/entente/peering/client"
 	"entente.dev/entente/peering/passage"
-	"entente.dev/entente/peering/record"
 )
 
 // crossing is one request on its way to a peer.
@@ -33,26 +34,29 @@ type crossing struct {
 	outlet *Outlet
 	// in is the request as the caller sent it.
 	in *http.Request
-	on *ground
+	on *standing
 	// name is that of the ClusterPeer.
 	name    string
 	badge   badge
-	token   record.Secret
+	token   *token
 	carrier http.RoundTripper
 	// path is the one at the gateway, not escaped.
-	path    string
-	upgrade bool
+	path     string
+	upgrade  bool
+	duration duration
+	// quiet says that the answer may end at any time.
+	quiet bool
 }
 
-// carry carries the request, once. Whoever has gone needs not be told that the answer is
-// cut, and a watch may end at any time: neither is a failure, as which the server would log
-// it.
+// carry carries the request, once. An answer that is cut ends so that its reader sees that,
+// but for two: whoever has gone reads none, and a watch ends as those of API servers do, by
+// no more events, whether it has lost what it stood on or the peer has ended it.
 func (c *crossing) carry(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		failure := recover()
 		//nolint:errorlint // what was panicked with is compared, as net/http does
 		cut := failure == http.ErrAbortHandler
-		if failure != nil && (!cut || c.in.Context().Err() == nil && !isSet(c.in, "watch")) {
+		if failure != nil && (!cut || !c.quiet && c.in.Context().Err() == nil) {
 			panic(failure)
 		}
 	}()
@@ -79,13 +83,16 @@ func (c *crossing) rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL.Path, r.Out.URL.RawPath = c.path, ""
 	r.Out.Host = ""
 	r.Out.Header = passage.Request(r.In.Header, c.upgrade)
-	r.Out.Header.Set("Authorization", "Bearer "+string(c.token.Reveal()))
+	// Nothing is to grow on its way to the caller (P11).
+	r.Out.Header.Del("Accept-Encoding")
+	r.Out.Header.Set("Authorization", "Bearer "+string(c.token.secret.Reveal()))
 	r.Out.Trailer = nil
 }
 
 var (
 	errUnknown = errors.New("the peer does not take the token")
 	errFailed  = errors.New("the peer failed")
+	errOutage  = errors.New("the peer cannot answer now")
 	errTooLong = errors.New("the answer is too long")
 )
 
@@ -96,13 +103,27 @@ func (c *crossing) admit(response *http.Response) error {
 	case code == http.StatusUnauthorized, code == http.StatusProxyAuthRequired:
 		c.outlet.tokens.drop(c.badge, c.token)
 		return errUnknown
+	case code == http.StatusServiceUnavailable, code == http.StatusGatewayTimeout:
+		return errOutage
 	case code >= http.StatusInternalServerError:
 		return errFailed
+	case code >= http.StatusBadRequest:
+		if err := deniedBy(response); err != nil {
+			return err
+		}
 	}
+	if isEncoded(response.Header) {
+		return passage.ErrAnswer
+	}
+	response.Header.Del("Content-Encoding")
 	if err := passage.Answer(response, c.upgrade); err != nil {
 		return err
 	}
-	if response.StatusCode == http.StatusSwitchingProtocols || isSet(c.in, "watch") || isSet(c.in, "follow") {
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		return nil
+	}
+	if c.duration != complete && response.StatusCode == http.StatusOK {
+		c.quiet = c.duration == watching
 		return nil
 	}
 	if response.ContentLength > c.outlet.limits.Body && c.in.Method != http.MethodHead {
@@ -112,11 +133,9 @@ func (c *crossing) admit(response *http.Response) error {
 	return nil
 }
 
-// isSet tells whether a parameter by which an answer may last for as long as it likes is
-// set. It is read as Kubernetes reads it: one without a value is set.
-func isSet(r *http.Request, name string) bool {
-	query := r.URL.Query()
-	return query.Has(name) && query.Get(name) != "false" && query.Get(name) != "0"
+// isEncoded tells whether an answer would have to be decoded, which nobody asked for.
+func isEncoded(header http.Header) bool {
+	return slices.ContainsFunc(header.Values("Content-Encoding"), func(v string) bool { return !strings.EqualFold(v, "identity") })
 }
 
 // faultOf says why there is no answer that can be passed on, in words of ours.
@@ -125,16 +144,26 @@ func (c *crossing) faultOf(err error) error {
 	switch {
 	case errors.Is(err, errUnknown):
 		return &fault{code: http.StatusServiceUnavailable, text: "the peer does not take the token of the ServiceAccount, or not yet"}
+	case errors.Is(err, errShut):
+		return &fault{code: http.StatusServiceUnavailable, retry: c.retry(), text: "the peer does not let this cluster in now"}
+	case errors.Is(err, errBusy), errors.As(err, &failure) && failure.Kind == client.Busy:
+		return &fault{code: http.StatusTooManyRequests, retry: retrySoon, text: "there are too many requests to the peer"}
+	case errors.Is(err, errOutage):
+		return &fault{code: http.StatusServiceUnavailable, retry: c.retry(), text: "the API of the peer cannot answer now"}
 	case errors.Is(err, errFailed):
 		return &fault{code: http.StatusBadGateway, text: "the API of the peer failed"}
-	case errors.Is(err, errTooLong), errors.Is(err, passage.ErrAnswer):
+	case errors.Is(err, errTooLong), errors.Is(err, errDenied), errors.Is(err, passage.ErrAnswer):
 		return &fault{code: http.StatusBadGateway, text: "the peer's answer is not one of an API, or is too long"}
 	case errors.As(err, &failure) && failure.Kind == client.Untrusted:
 		return &fault{code: http.StatusBadGateway, text: "somebody else is in the place of the peer's gateway"}
 	case errors.As(err, &failure):
 		return &fault{code: http.StatusServiceUnavailable, retry: c.retry(), text: "the peer cannot be reached, or did not answer in time"}
 	}
-	if _, lost := c.outlet.stand(c.on); lost != nil && c.in.Context().Err() == nil {
+	var lost *fault
+	if errors.As(c.on.fault(), &lost) && c.in.Context().Err() == nil {
+		if lost.retry != 0 {
+			lost.retry = c.retry() // it may have reached the peer
+		}
 		return lost
 	}
 	return &fault{code: http.StatusServiceUnavailable, retry: c.retry(), text: "the request was ended"}

@@ -17,6 +17,7 @@ limitations under the License.
 package outlet
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -46,7 +47,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/endpoints/request"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	testingclock "k8s.io/utils/clock/testing"
@@ -87,6 +88,7 @@ type world struct {
 	t     *testing.T
 	clock *testingclock.FakeClock
 
+	config Config
 	outlet *Outlet
 	// front is where callers send what goes to clusterpeers/east/proxy/: front + CAPABILITY/PATH.
 	front  string
@@ -150,6 +152,7 @@ func newWorld(t *testing.T, options ...option) *world {
 	for _, o := range options {
 		o(&config)
 	}
+	w.config = config
 	w.outlet, err = New(config)
 	require.NoError(t, err)
 
@@ -162,6 +165,7 @@ func newWorld(t *testing.T, options ...option) *world {
 	ctx, cancel := context.WithCancel(context.Background())
 	running := make(chan struct{})
 	go func() { defer close(running); w.outlet.Run(ctx) }()
+	require.Eventually(t, w.outlet.streams.Runs, soon, tick)
 	w.stop = sync.OnceFunc(func() { cancel(); <-running })
 	t.Cleanup(func() {
 		w.stop()
@@ -178,7 +182,7 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	w.lock.Unlock()
 	r.Header.Del("Test-Caller")
 	if who != nil {
-		r = r.WithContext(request.WithUser(r.Context(), who))
+		r = r.WithContext(genericapirequest.WithUser(r.Context(), who))
 	}
 	rest := strings.TrimPrefix(r.URL.EscapedPath(), "/proxy/")
 	uid := eastUID
@@ -374,6 +378,8 @@ type tokenAPI struct {
 	// uid is that of the ServiceAccount, refuse a status to answer instead of a token.
 	uid    string
 	refuse *metav1.Status
+	// life, unless zero, is how long a token is valid.
+	life time.Duration
 	// hold has requests wait until it is closed.
 	hold chan struct{}
 }
@@ -412,6 +418,7 @@ func (a *tokenAPI) serve(w http.ResponseWriter, r *http.Request) {
 	a.lock.Lock()
 	a.asked = append(a.asked, asked{r.Method + " " + r.URL.Path, request.Spec})
 	number, uid, refuse, hold := len(a.asked), a.uid, a.refuse, a.hold
+	life := cmp.Or(a.life, time.Duration(*request.Spec.ExpirationSeconds)*time.Second)
 	a.lock.Unlock()
 	if hold != nil {
 		<-hold
@@ -423,7 +430,7 @@ func (a *tokenAPI) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	parts := strings.Split(r.URL.Path, "/") // "", api, v1, namespaces, NAMESPACE, serviceaccounts, NAME, token
-	until := a.clock.Now().Add(time.Duration(*request.Spec.ExpirationSeconds) * time.Second)
+	until := a.clock.Now().Add(life)
 	token, err := jwt.Signed(a.signer).Claims(map[string]any{
 		"iss": "https://west.example", "sub": "system:serviceaccount:" + parts[4] + ":" + parts[6], "aud": request.Spec.Audiences,
 		"exp": until.Unix(), "jti": fmt.Sprint(number),

@@ -63,6 +63,7 @@ func TestG8Smuggling(t *testing.T) {
 		request.Header.Add(smuggled[i], smuggled[i+1])
 	}
 	request.Header.Set("Accept", "application/json")
+	request.Header.Set("Accept-Encoding", "gzip")
 	request.Header.Set("User-Agent", "module/1")
 	request.Trailer = http.Header{"Impersonate-User": {canary}}
 	response, err := w.client.Do(request)
@@ -110,7 +111,17 @@ func TestP11Answers(t *testing.T) {
 		"a redirection":           {header(http.StatusFound, canary, "Location", "https://canary.example"), http.StatusBadGateway, ""},
 		"a permanent redirection": {header(http.StatusPermanentRedirect, canary, "Location", "/canary"), http.StatusBadGateway, ""},
 		"a failure":               {header(http.StatusInternalServerError, canary), http.StatusBadGateway, ""},
-		"an outage":               {header(http.StatusServiceUnavailable, canary, "Retry-After", "99999"), http.StatusBadGateway, ""},
+		"an outage":               {header(http.StatusServiceUnavailable, canary, "Retry-After", "99999"), http.StatusServiceUnavailable, ""},
+		"a gateway's timeout":     {header(http.StatusGatewayTimeout, canary), http.StatusServiceUnavailable, ""},
+		"compressed":              {header(http.StatusOK, canary, "Content-Encoding", "gzip"), http.StatusBadGateway, ""},
+		"compressed more":         {header(http.StatusOK, canary, "Content-Encoding", "identity, br"), http.StatusBadGateway, ""},
+		"not compressed":          {header(http.StatusOK, "{}", "Content-Encoding", "identity"), http.StatusOK, "{}"},
+		"a gateway refuses":       {header(http.StatusForbidden, `{"reason":"canary"}`), http.StatusServiceUnavailable, ""},
+		"a gateway that forgot":   {header(http.StatusGone, `{"reason":"Gone"}`), http.StatusServiceUnavailable, ""},
+		"a gateway is busy":       {header(http.StatusTooManyRequests, `{"reason":"Busy"}`, "Retry-After", "99999"), http.StatusTooManyRequests, ""},
+		"a gateway is older":      {header(http.StatusNotFound, `{"reason":"Invalid"}`), http.StatusBadGateway, ""},
+		"another kind":            {header(http.StatusForbidden, `{"kind":"Other","reason":"x"}`), http.StatusForbidden, `{"kind":"Other","reason":"x"}`},
+		"no reason":               {header(http.StatusForbidden, `{"error":"x"}`), http.StatusForbidden, `{"error":"x"}`},
 		"an odd failure":          {header(999, canary), http.StatusBadGateway, ""},
 		"a length beyond all":     {header(http.StatusOK, canary, "Content-Length", "99999999999"), http.StatusBadGateway, ""},
 		"a large header":          {header(http.StatusOK, canary, "Warning", strings.Repeat(canary, 200<<10)), http.StatusServiceUnavailable, ""},
@@ -186,15 +197,55 @@ func TestP11EndlessAnswer(t *testing.T) {
 			}
 		}
 	})
-	for _, query := range []string{"", "?watch=false", "?watch=0"} {
-		response, err := w.open(http.MethodGet, "logs/api/v1/pods"+query, nil)
+	for _, path := range []string{
+		"pods", "pods?watch=false", "pods?watch=0", "pods?watch=FALSE", "pods?follow=1", "namespaces/n/pods/a?watch=1", "namespaces/n/pods/a/log?follow=0",
+	} {
+		response, err := w.open(http.MethodGet, "logs/api/v1/"+path, nil)
 		require.NoError(t, err)
 		count, err := io.CopyN(io.Discard, response.Body, 16*limit)
 		require.Error(t, err)
 		assert.LessOrEqual(t, count, int64(limit))
 		require.NoError(t, response.Body.Close())
 	}
+	response, err := w.open(http.MethodPost, "logs/api/v1/pods?watch=1", nil)
+	require.NoError(t, err)
+	_, err = io.CopyN(io.Discard, response.Body, 16*limit)
+	require.Error(t, err)
+	require.NoError(t, response.Body.Close())
 	require.Eventually(t, func() bool { return turnoutOf(w) == 0 }, soon, tick)
+}
+
+// P11: an answer that is cut is seen to be, unless it is a watch, which may end at any time.
+func TestP11CutAnswer(t *testing.T) {
+	w := newWorld(t)
+	for path, whole := range map[string]bool{
+		"pods?watch=1":                      true,
+		"watch/pods":                        true,
+		"pods":                              false,
+		"pods?watch=1&code=403":             false,
+		"pods?watch=0":                      false,
+		"namespaces/n/pods/a?watch=1":       false,
+		"namespaces/n/pods/a/log?follow=1":  false,
+		"namespaces/n/pods/a/status?watch=": false,
+	} {
+		t.Run(path, func(t *testing.T) {
+			w.far.answers(func(rw http.ResponseWriter, r *http.Request) {
+				rw.Header().Set("Content-Type", "application/json")
+				if r.URL.Query().Has("code") {
+					rw.WriteHeader(http.StatusForbidden)
+				}
+				_, _ = io.WriteString(rw, "half")
+				_ = http.NewResponseController(rw).Flush()
+				panic(http.ErrAbortHandler)
+			})
+			response, err := w.open(http.MethodGet, "logs/api/v1/"+path, nil)
+			require.NoError(t, err)
+			defer response.Body.Close()
+			body, err := io.ReadAll(response.Body)
+			assert.Equal(t, "half", string(body))
+			assert.Equal(t, whole, err == nil, err)
+		})
+	}
 }
 
 // raw is a gateway in the place of the peer's, with a certificate that does, that answers

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/component-base/metrics"
 	"k8s.io/utils/clock"
@@ -73,6 +74,7 @@ type Outlet struct {
 	tokens   *tokens // nil: there is no host cluster
 	carriers *carriers
 	turnout  *turnout
+	requests *genericapirequest.RequestInfoFactory
 	streams  *stream.Supervisor
 	metrics  *outletMetrics
 }
@@ -92,8 +94,9 @@ func New(config Config) (*Outlet, error) {
 	o := &Outlet{
 		ledger: config.Ledger, specs: config.Specs, capabilities: config.Capabilities,
 		serializer: config.Serializer, limits: limits, clock: config.Clock,
-		carriers: newCarriers(config.Dialer, config.Ledger, config.Clock),
+		carriers: newCarriers(config.Dialer, config.Ledger, config.Clock, limits.Requests),
 		turnout:  newTurnout(limits),
+		requests: requests(),
 		streams:  stream.New(config.Clock),
 		metrics:  counts,
 	}
@@ -103,8 +106,8 @@ func New(config Config) (*Outlet, error) {
 	return o, nil
 }
 
-// Run ends what lost its ground, until ctx ends; then it ends all requests, and none is
-// carried any more.
+// Run ends what lost its ground, until ctx ends; then it ends all requests. None is carried
+// before it, nor after.
 func (o *Outlet) Run(ctx context.Context) {
 	var supervising sync.WaitGroup
 	supervising.Go(func() { o.streams.Run(ctx) })
@@ -148,8 +151,12 @@ func (o *Outlet) carry(w http.ResponseWriter, r *http.Request, to clusterpeer.De
 	if err != nil {
 		return err
 	}
-	on := &ground{uid: to.UID, capability: capability, caller: who}
-	peer, err := o.stand(on)
+	// Nobody would end it (S3).
+	if !o.streams.Runs() {
+		return &fault{code: http.StatusServiceUnavailable, retry: retrySoon, text: "this replica has just begun, or is about to end"}
+	}
+	on := &standing{outlet: o, uid: to.UID, capability: capability, caller: who}
+	peer, err := on.look()
 	if err != nil {
 		return err
 	}
@@ -166,16 +173,17 @@ func (o *Outlet) carry(w http.ResponseWriter, r *http.Request, to clusterpeer.De
 		return err
 	}
 	defer release()
-	badge := badgeOf(who, protocol.Audience(peer.Remote.ClusterUUID, capability))
+	badge := badge{caller: who, audience: protocol.Audience(peer.Remote.ClusterUUID, capability)}
 	token, err := o.tokens.get(r.Context(), badge)
 	if err != nil {
 		return err
 	}
-	ctx, done := o.streams.Hold(r.Context(), func() bool { _, err := o.stand(on); return err == nil })
+	on.expires = token.expires
+	ctx, done := o.streams.Hold(r.Context(), func() bool { return on.fault() == nil })
 	defer done()
 	c := &crossing{
 		outlet: o, in: r, on: on, name: to.Name, badge: badge, token: token, carrier: carrier,
-		path: protocol.PathAPI + capability + path, upgrade: upgrade,
+		path: protocol.PathAPI + capability + path, upgrade: upgrade, duration: o.durationOf(r, path),
 	}
 	c.carry(w, r.WithContext(ctx))
 	return nil

@@ -74,7 +74,7 @@ func TestG8Carry(t *testing.T) {
 // G8: nobody else passes, and for nobody else a token is asked for.
 func TestG8Callers(t *testing.T) {
 	w := newWorld(t)
-	named := func(namespace, name, uid string) user.Info { return serviceaccount.UserInfo(namespace, name, uid) }
+	named := serviceaccount.UserInfo
 	const others, consumers = "only ServiceAccounts pass", "does not name ServiceAccount"
 	for name, test := range map[string]struct {
 		who  user.Info
@@ -150,18 +150,24 @@ func withdrawals() map[string]func(*world) {
 	}
 }
 
-// G8, S1: what is not in effect, or not open to the caller, is 403, and nobody is dialled.
+// G8, S1: what is not in effect, or not open to the caller, is 403, what cannot be told now
+// is 503, and nobody is dialled.
 func TestG8Ground(t *testing.T) {
 	for name, withdraw := range withdrawals() {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			withdraw(w)
 			answer := w.get()
-			assert.Equal(t, http.StatusForbidden, answer.code)
-			says := "is not in effect"
-			if strings.Contains(name, "PeeringCapability") {
+			code, says := http.StatusForbidden, "is not in effect"
+			switch name {
+			case "the ClusterPeer is gone", "the PeeringCapability is gone":
+				// Or it is not seen yet.
+				code, says = http.StatusServiceUnavailable, "does not see"
+				assert.Equal(t, "1", answer.header.Get("Retry-After"))
+			case "the PeeringCapability names another":
 				says = "does not name ServiceAccount"
 			}
+			assert.Equal(t, code, answer.code)
 			assert.Contains(t, answer.status(t).Message, says)
 			assert.Zero(t, w.far.connections.Load())
 			assert.Empty(t, w.host.requests())
@@ -169,7 +175,7 @@ func TestG8Ground(t *testing.T) {
 	}
 	t.Run("a ClusterPeer that was made anew", func(t *testing.T) {
 		w := newWorld(t)
-		assert.Equal(t, http.StatusForbidden, w.get("Test-UID", westUID).code)
+		assert.Equal(t, http.StatusServiceUnavailable, w.get("Test-UID", westUID).code)
 		assert.Empty(t, w.host.requests())
 	})
 	t.Run("out of reach is not out of effect", func(t *testing.T) {
@@ -191,7 +197,6 @@ func TestG8Unavailable(t *testing.T) {
 		"no endpoint":                {nil, func(w *world) { w.edit(func(p *record.Peer) { p.Remote.Endpoints = nil }) }, "has no endpoint", "5"},
 		"no data credential":         {nil, func(w *world) { w.edit(func(p *record.Peer) { p.Remote.Data = nil }) }, "no certificate", "5"},
 		"not certified yet":          {nil, func(w *world) { w.edit(func(p *record.Peer) { p.Remote.Data.Certificate = nil }) }, "no certificate", "5"},
-		"not valid yet":              {nil, func(w *world) { w.edit(func(p *record.Peer) { p.Remote.Data.NotBefore = noon().Add(time.Second) }) }, "no certificate", "5"},
 		"expired":                    {nil, func(w *world) { w.edit(func(p *record.Peer) { p.Remote.Data.NotAfter = noon() }) }, "no certificate", "5"},
 		"no host cluster":            {func(c *Config) { c.Tokens = nil }, func(*world) {}, "no host cluster", ""},
 		"nobody there":               {nil, func(w *world) { w.edit(func(p *record.Peer) { p.Remote.Endpoints = []string{"https://127.0.0.1:1"} }) }, "cannot be reached", "1"},
@@ -214,6 +219,29 @@ func TestG8Unavailable(t *testing.T) {
 	}
 }
 
+// S3: before Run nobody would end a request.
+func TestS3NotBeforeRun(t *testing.T) {
+	w := newWorld(t)
+	w.stop()
+	other, err := New(w.config)
+	require.NoError(t, err)
+	w.outlet = other
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		answer := w.ask(method, "logs/api/v1/pods", nil)
+		assert.Equal(t, http.StatusServiceUnavailable, answer.code)
+		assert.Equal(t, "1", answer.header.Get("Retry-After"), "nothing was done")
+	}
+	assert.Empty(t, w.host.requests())
+	assert.Zero(t, w.far.connections.Load())
+}
+
+// P2: by whose clock a certificate is not valid yet is not for this end to say.
+func TestP2CertificateOfAFasterClock(t *testing.T) {
+	w := newWorld(t)
+	w.edit(func(p *record.Peer) { p.Remote.Data.NotBefore = noon().Add(time.Minute) })
+	assert.Equal(t, http.StatusOK, w.get().code)
+}
+
 // What may have been done there already is not for a client to do again by itself.
 func TestG8RetryAfter(t *testing.T) {
 	w := newWorld(t)
@@ -222,6 +250,26 @@ func TestG8RetryAfter(t *testing.T) {
 	assert.Equal(t, http.StatusServiceUnavailable, answer.code)
 	assert.Empty(t, answer.header.Get("Retry-After"))
 	assert.EqualValues(t, 1, w.far.requests.Load())
+}
+
+// G8: nor is what was ended before there was an answer.
+func TestG8RetryAfterTheEnd(t *testing.T) {
+	for method, retry := range map[string]string{http.MethodGet: "1", http.MethodPost: ""} {
+		t.Run(method, func(t *testing.T) {
+			w := newWorld(t)
+			arrived := make(chan struct{})
+			w.far.answers(func(_ http.ResponseWriter, r *http.Request) { close(arrived); <-r.Context().Done() })
+			done := make(chan reply, 1)
+			go func() { done <- w.ask(method, "logs/api/v1/pods", nil) }()
+			<-arrived
+			w.change(func() { delete(w.specs, eastUID) })
+			w.eventually(func() bool { return len(done) > 0 }, "the end")
+			answer := <-done
+			assert.Equal(t, http.StatusServiceUnavailable, answer.code)
+			assert.Contains(t, answer.status(t).Message, "does not see")
+			assert.Equal(t, retry, answer.header.Get("Retry-After"))
+		})
+	}
 }
 
 // P2, P11: somebody else in the place of the gateway gets nothing.

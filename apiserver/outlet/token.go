@@ -45,6 +45,9 @@ const (
 	// keptPercent is for which part of its life a token is used here: what is left is for
 	// the request to arrive in, and for clocks that differ.
 	keptPercent = 80
+	// dropAfter is how old a token is that is given up because the peer does not take it:
+	// whatever a peer says, of no ServiceAccount more are made than one in that time.
+	dropAfter = time.Minute
 	// tokenTimeout is for making one.
 	tokenTimeout = 10 * time.Second
 )
@@ -55,11 +58,15 @@ type badge struct {
 	audience string
 }
 
-func badgeOf(who caller, audience string) badge { return badge{caller: who, audience: audience} }
-
 // key is the same for the same badge only.
 func (b badge) key() string {
 	return fmt.Sprintf("%q", []string{b.namespace, b.name, b.uid, b.podName, b.podUID, b.audience})
+}
+
+// token is a token that was made here. It does not change.
+type token struct {
+	secret        record.Secret
+	made, expires time.Time
 }
 
 // tokens makes tokens of ServiceAccounts, for themselves (H1), and keeps them in memory for
@@ -67,7 +74,7 @@ func (b badge) key() string {
 type tokens struct {
 	getter corev1client.ServiceAccountsGetter
 	clock  clock.PassiveClock
-	kept   *cache.LRUExpireCache // *record.Secret by badge
+	kept   *cache.LRUExpireCache // *token by badge
 	flight singleflight.Group
 }
 
@@ -77,9 +84,9 @@ func newTokens(getter corev1client.ServiceAccountsGetter, clk clock.PassiveClock
 
 // get returns a token: one that is kept, or else a new one. Callers that ask for the same
 // one at the same time share it. It fails with a *fault.
-func (t *tokens) get(ctx context.Context, b badge) (record.Secret, error) {
+func (t *tokens) get(ctx context.Context, b badge) (*token, error) {
 	if kept, ok := t.kept.Get(b); ok {
-		return *kept.(*record.Secret), nil
+		return kept.(*token), nil
 	}
 	// The first who asks may go while others wait.
 	making := t.flight.DoChan(b.key(), func() (any, error) {
@@ -93,15 +100,15 @@ func (t *tokens) get(ctx context.Context, b badge) (record.Secret, error) {
 	select {
 	case made := <-making:
 		if made.Err != nil {
-			return record.Secret{}, made.Err
+			return nil, made.Err
 		}
-		return *made.Val.(*record.Secret), nil
+		return made.Val.(*token), nil
 	case <-ctx.Done():
-		return record.Secret{}, &fault{code: http.StatusServiceUnavailable, text: "the request was ended"}
+		return nil, &fault{code: http.StatusServiceUnavailable, text: "the request was ended"}
 	}
 }
 
-func (t *tokens) make(ctx context.Context, b badge) (*record.Secret, error) {
+func (t *tokens) make(ctx context.Context, b badge) (*token, error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		Audiences:         []string{b.audience},
 		ExpirationSeconds: ptr.To(int64(tokenLife / time.Second)),
@@ -119,17 +126,22 @@ func (t *tokens) make(ctx context.Context, b badge) (*record.Secret, error) {
 	if !isOf(answer.Status.Token, b.caller) {
 		return nil, &fault{code: http.StatusForbidden, text: "the ServiceAccount that called is gone, and another one has its name"}
 	}
-	token := ptr.To(record.NewSecret([]byte(answer.Status.Token)))
-	life := min(answer.Status.ExpirationTimestamp.Sub(t.clock.Now()), tokenLife)
-	if life > 0 {
-		t.kept.Add(b, token, life*keptPercent/100)
+	now := t.clock.Now()
+	life := answer.Status.ExpirationTimestamp.Sub(now)
+	if life <= 0 {
+		return nil, &fault{code: http.StatusServiceUnavailable, retry: retryLater, text: "the host cluster's token of the ServiceAccount has ended by the clock of this replica"}
 	}
-	return token, nil
+	made := &token{secret: record.NewSecret([]byte(answer.Status.Token)), made: now, expires: answer.Status.ExpirationTimestamp.Time}
+	t.kept.Add(b, made, min(life, tokenLife)*keptPercent/100)
+	return made, nil
 }
 
-// drop forgets a token that the peer does not take.
-func (t *tokens) drop(b badge, token record.Secret) {
-	if kept, ok := t.kept.Get(b); ok && string(kept.(*record.Secret).Reveal()) == string(token.Reveal()) {
+// drop forgets a token that the peer does not take, unless it was made just now.
+func (t *tokens) drop(b badge, refused *token) {
+	if t.clock.Since(refused.made) < dropAfter {
+		return
+	}
+	if kept, ok := t.kept.Get(b); ok && kept == any(refused) {
 		t.kept.Remove(b)
 	}
 }

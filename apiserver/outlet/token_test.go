@@ -153,18 +153,59 @@ func TestH1NoToken(t *testing.T) {
 	}
 }
 
-// H1: a token that the peer does not take is not used again.
+// H1: a token that the peer does not take is not used again, and no more than one is made in
+// a minute, whatever the peer says.
 func TestH1TokenRefused(t *testing.T) {
 	w := newWorld(t)
 	good := *w.far.handler.Load()
-	assert.Equal(t, http.StatusOK, w.get().code)
 	w.far.answers(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusUnauthorized) })
-	answer := w.get()
-	assert.Equal(t, http.StatusServiceUnavailable, answer.code, "no client is to ask for other credentials")
-	assert.Len(t, w.host.requests(), 1)
+	for minute := range 3 {
+		for range 20 {
+			assert.Equal(t, http.StatusServiceUnavailable, w.get().code, "no client is to ask for other credentials")
+		}
+		assert.Len(t, w.host.requests(), 1+minute)
+		w.clock.Step(time.Minute)
+		assert.Equal(t, http.StatusServiceUnavailable, w.get().code) // and gives it up
+	}
 	w.far.answers(good)
 	assert.Equal(t, http.StatusOK, w.get().code)
+	assert.Len(t, w.host.requests(), 4)
+}
+
+// H1, G7: what lasts ends with the token by which it was let in.
+func TestH1EndsWithTheToken(t *testing.T) {
+	w := newWorld(t)
+	w.far.answers(events(nil))
+	early, err := w.open(http.MethodGet, "logs/api/v1/pods?watch=1", nil)
+	require.NoError(t, err)
+	defer early.Body.Close()
+	w.clock.Step(5 * time.Minute)
+	late, err := w.open(http.MethodGet, "logs/api/v1/pods?watch=1", nil)
+	require.NoError(t, err)
+	defer late.Body.Close()
+	assert.Len(t, w.host.requests(), 1)
+	w.clock.Step(4 * time.Minute)
+	next, err := w.open(http.MethodGet, "logs/api/v1/pods?watch=1", nil)
+	require.NoError(t, err)
+	defer next.Body.Close()
 	assert.Len(t, w.host.requests(), 2)
+	one, two, three := ends(early.Body), ends(late.Body), ends(next.Body)
+	w.clock.Step(59 * time.Second)
+	goesOn(t, one, two)
+	w.clock.Step(time.Second)
+	assert.NoError(t, <-one)
+	assert.NoError(t, <-two)
+	goesOn(t, three) // it has another token
+}
+
+// A host whose clock is far behind makes tokens that are of no use.
+func TestH1TokenThatHasEnded(t *testing.T) {
+	w := newWorld(t)
+	w.host.set(func() { w.host.life = -time.Second })
+	answer := w.get()
+	assert.Equal(t, http.StatusServiceUnavailable, answer.code)
+	assert.Contains(t, answer.status(t).Message, "by the clock of this replica")
+	assert.Zero(t, w.far.connections.Load())
 }
 
 // The caller who asked first may go: others wait for the same token.
@@ -199,20 +240,20 @@ func TestH1TokenOutlivesItsCaller(t *testing.T) {
 func TestH1TokensDoNotPrint(t *testing.T) {
 	w := newWorld(t)
 	assert.Equal(t, http.StatusOK, w.get().code)
-	kept, ok := w.outlet.tokens.kept.Get(badgeOf(caller{namespace: namespace, name: account, uid: saUID}, "peering.entente.dev:"+east+":logs"))
+	kept, ok := w.outlet.tokens.kept.Get(badge{caller{namespace: namespace, name: account, uid: saUID}, "peering.entente.dev:" + east + ":logs"})
 	require.True(t, ok)
-	token := w.host.last()
-	require.Equal(t, token, string(kept.(*record.Secret).Reveal()))
+	made := w.host.last()
+	require.Equal(t, made, string(kept.(*token).secret.Reveal()))
 	w.stop() // nothing looks at them any more
 	encoded, err := json.Marshal(kept)
 	require.NoError(t, err)
-	c := &crossing{token: *kept.(*record.Secret)}
+	c := &crossing{token: kept.(*token)}
 	for _, text := range []string{
 		fmt.Sprintf("%v %+v %#v %s %q %x", kept, kept, kept, kept, kept, kept), fmt.Sprintf("%v %+v %#v", *c, *c, *c),
 		fmt.Sprintf("%v %+v", w.outlet.tokens.kept, w.outlet.tokens.kept), string(encoded),
 	} {
-		assert.NotContains(t, text, token)
-		assert.NotContains(t, text, fmt.Sprintf("%x", token))
+		assert.NotContains(t, text, made)
+		assert.NotContains(t, text, fmt.Sprintf("%x", made))
 	}
 }
 
