@@ -22,6 +22,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -61,6 +62,34 @@ func (c *crossing) carry(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	c.proxy().ServeHTTP(w, r)
+}
+
+// Limits of what a gateway takes before the body, in bytes: a request beyond them would be
+// broken off there, which looks like a gateway that cannot be reached.
+const (
+	maxURL    = 8 << 10
+	maxHeader = 15 << 10
+	// fieldOverhead is what a field counts besides its name and value (RFC 9113, 6.5.2).
+	fieldOverhead = 32
+)
+
+// checkSize fails with a *fault if the request is larger before its body than the gateway of
+// a peer takes it.
+func (c *crossing) checkSize() error {
+	length := len((&url.URL{Path: c.path}).EscapedPath()) + len(c.in.URL.RawQuery)
+	if length > maxURL {
+		return &fault{code: http.StatusRequestURITooLong, text: "path and query are longer than a peer takes them"}
+	}
+	size := length + len(c.token.secret.Reveal())
+	for name, values := range passage.Request(c.in.Header, c.upgrade) {
+		for _, value := range values {
+			size += len(name) + len(value) + fieldOverhead
+		}
+	}
+	if size > maxHeader {
+		return &fault{code: http.StatusRequestHeaderFieldsTooLarge, text: "the header is larger than a peer takes it"}
+	}
+	return nil
 }
 
 // proxy is what carries it.

@@ -68,7 +68,7 @@ func (f *fault) status(peer string) *apierrors.StatusError {
 
 func reasonOf(code int) metav1.StatusReason {
 	switch code {
-	case http.StatusBadRequest:
+	case http.StatusBadRequest, http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge:
 		return metav1.StatusReasonBadRequest
 	case http.StatusForbidden:
 		return metav1.StatusReasonForbidden

@@ -185,6 +185,9 @@ func (o *Outlet) carry(w http.ResponseWriter, r *http.Request, to clusterpeer.De
 		outlet: o, in: r, on: on, name: to.Name, badge: badge, token: token, carrier: carrier,
 		path: protocol.PathAPI + capability + path, upgrade: upgrade, duration: o.durationOf(r, path),
 	}
+	if err := c.checkSize(); err != nil {
+		return err
+	}
 	c.carry(w, r.WithContext(ctx))
 	return nil
 }

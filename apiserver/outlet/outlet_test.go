@@ -300,3 +300,21 @@ func TestG8Limits(t *testing.T) {
 	w.far.answers(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusNoContent) })
 	require.Eventually(t, func() bool { return w.get().code == http.StatusNoContent }, soon, tick)
 }
+
+// G8: what a peer's gateway would break off, as it is too large before its body, is not sent;
+// what comes close is.
+func TestG8TooLargeBeforeTheBody(t *testing.T) {
+	w := newWorld(t)
+	ask := func(length int, header ...string) int {
+		return w.ask(http.MethodGet, "logs/api/v1/pods?labelSelector="+strings.Repeat("a", length), nil, header...).code
+	}
+	assert.Equal(t, http.StatusOK, ask(maxURL-200))
+	assert.Equal(t, http.StatusRequestURITooLong, ask(maxURL))
+	var accepts []string
+	for range 8 {
+		accepts = append(accepts, "Accept", strings.Repeat("a", 1000))
+	}
+	assert.Equal(t, http.StatusOK, ask(3000, accepts...))
+	assert.Equal(t, http.StatusRequestHeaderFieldsTooLarge, ask(7000, accepts...))
+	assert.EqualValues(t, 2, w.far.requests.Load())
+}

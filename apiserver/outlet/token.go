@@ -26,6 +26,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	"golang.org/x/sync/singleflight"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,6 +34,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/cache"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
@@ -119,6 +121,8 @@ func (t *tokens) make(ctx context.Context, b badge) (*token, error) {
 			Kind: "Pod", APIVersion: "v1", Name: b.podName, UID: types.UID(b.podUID),
 		}
 	}
+	// client-go logs bodies at high verbosity, and this one is a token (R15).
+	ctx = klog.NewContext(ctx, logr.Discard())
 	answer, err := t.getter.ServiceAccounts(b.namespace).CreateToken(ctx, b.name, request, metav1.CreateOptions{})
 	if err != nil {
 		return nil, tokenFault(err, b)

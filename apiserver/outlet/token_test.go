@@ -17,8 +17,10 @@ limitations under the License.
 package outlet
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net/http"
 	"sync"
@@ -31,6 +33,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/klog/v2"
 
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/peering/record"
@@ -272,4 +275,42 @@ func TestH1WhoseToken(t *testing.T) {
 	} {
 		assert.False(t, isOf(token, who), token)
 	}
+}
+
+// R15: a token that is made is not in the log, however much is logged.
+func TestR15TokensAreNotLogged(t *testing.T) {
+	w := newWorld(t)
+	state := klog.CaptureState()
+	defer state.Restore()
+	var flags flag.FlagSet
+	klog.InitFlags(&flags)
+	for name, value := range map[string]string{"v": "10", "logtostderr": "false", "stderrthreshold": "FATAL"} {
+		require.NoError(t, flags.Set(name, value))
+	}
+	log := &buffer{}
+	klog.SetOutput(log)
+	assert.Equal(t, http.StatusOK, w.get().code)
+	klog.Info("the log is read")
+	klog.Flush()
+	require.NotEmpty(t, w.host.last())
+	assert.Contains(t, log.String(), "the log is read")
+	assert.NotContains(t, log.String(), w.host.last())
+}
+
+// buffer is one that several write to.
+type buffer struct {
+	lock sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	return b.text.String()
 }
