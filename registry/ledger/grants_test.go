@@ -27,8 +27,9 @@ import (
 // G7: each request of a workload looks its grant up, so that this makes no garbage.
 func TestG7GrantIsLookedUp(t *testing.T) {
 	l := &Ledger{view: newView()}
-	grant := &record.Grant{PeerUID: "u", Capability: "logs"}
-	l.view.content.grants.set(record.GrantID("u", "logs"), grant)
-	assert.Same(t, grant, l.Grant("u", "logs"))
-	assert.Zero(t, testing.AllocsPerRun(100, func() { l.Grant("u", "logs") }))
+	for _, capability := range []string{"backup", "images", "logs", "metrics"} {
+		l.view.content.grants.set(record.GrantID("u", capability), &record.Grant{PeerUID: "u", Capability: capability})
+	}
+	assert.Equal(t, "logs", l.Grant("u", "logs").Capability)
+	assert.Zero(t, testing.AllocsPerRun(10_000, func() { l.Grant("u", "logs") }))
 }
