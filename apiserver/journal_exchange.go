@@ -101,8 +101,8 @@ func eventOf(exchange entrance.Exchange, attributes authorizer.AttributesRecord,
 			Namespace: attributes.Namespace, Name: attributes.Name,
 		}
 	}
-	if exchange.Source.IsValid() {
-		event.SourceIPs = []string{exchange.Source.String()}
+	if exchange.Peer.Source.IsValid() {
+		event.SourceIPs = []string{exchange.Peer.Source.String()}
 	}
 	for key, value := range map[string]string{
 		auditReason:      string(exchange.Reason),

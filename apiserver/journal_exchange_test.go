@@ -41,9 +41,9 @@ const westUUID = "bbbbbbbb-0000-4000-8000-000000000002"
 
 func exchangeOf(began time.Time) entrance.Exchange {
 	return entrance.Exchange{
-		ID:     "id",
-		Peer:   gateway.Peer{UID: "u", Name: "west", ClusterUUID: westUUID, Role: record.RoleData, Key: record.Digest{1}},
-		Source: netip.MustParseAddr("192.0.2.7"), User: "peer:" + westUUID + ":system:serviceaccount:module-logs:controller",
+		ID:         "id",
+		Peer:       gateway.Peer{UID: "u", Name: "west", ClusterUUID: westUUID, Role: record.RoleData, Key: record.Digest{1}, Source: netip.MustParseAddr("192.0.2.7")},
+		User:       "peer:" + westUUID + ":system:serviceaccount:module-logs:controller",
 		Capability: "logs", Token: record.Digest{2}, Code: http.StatusOK, Began: began, Duration: time.Second,
 		Request: &request.RequestInfo{
 			IsResourceRequest: true, Path: "/api/v1/namespaces/shop/pods/a/log", Verb: "get", APIVersion: "v1", Namespace: "shop", Resource: "pods", Subresource: "log", Name: "a",
@@ -80,7 +80,9 @@ func TestG7ExchangesAreAudited(t *testing.T) {
 	assert.Empty(t, told, "no Event of an exchange")
 
 	// One that was refused before it was known who asks, and for what.
-	refused := entrance.Exchange{ID: "x", Peer: exchangeOf(began).Peer, Code: http.StatusUnauthorized, Reason: entrance.NoToken, Refused: true, Began: began}
+	peer := exchangeOf(began).Peer
+	peer.Source = netip.Addr{}
+	refused := entrance.Exchange{ID: "x", Peer: peer, Code: http.StatusUnauthorized, Reason: entrance.NoToken, Refused: true, Began: began}
 	j.Exchanged(refused)
 	event = backend.events[1]
 	assert.Equal(t, "peer:"+westUUID, event.User.Username)

@@ -55,8 +55,7 @@ func (b *body) Read(into []byte) (int, error) {
 	case err == nil:
 	case errors.Is(err, io.EOF):
 		b.end(true, "")
-		// From here on the peer may be silent: it waits.
-		_ = b.w.control.SetReadDeadline(time.Time{})
+		b.w.arrived()
 	case errors.As(err, &tooLarge):
 		b.end(false, BodyTooLarge)
 	case errors.Is(err, os.ErrDeadlineExceeded):

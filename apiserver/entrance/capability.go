@@ -39,7 +39,7 @@ type capability struct {
 func newCapability(from *peeringv1alpha1.PeeringCapability) *capability {
 	// Whether there are such resources the host cluster says by itself. What is asked here
 	// is what can be told without it: that nothing is malformed, or never granted.
-	if rules.Judge(&from.Spec, nil).Reason != rules.ReasonNoHost {
+	if _, faulty := rules.Fault(&from.Spec); faulty {
 		return &capability{from: from}
 	}
 	c := &capability{from: from, usable: true, consumers: from.Spec.Consumers}

@@ -19,8 +19,7 @@ package entrance
 import (
 	"context"
 	"errors"
-	"io"
-	"log" //nolint:depguard // the type of a field of httputil.ReverseProxy
+	"log/slog"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -54,25 +53,24 @@ func (v *visit) carry(s *standing) {
 		}
 	}()
 	r := v.r.WithContext(ctx)
-	sent := limitBody(v.w, r, v.entrance.limits.Body)
-	if sent != nil {
-		r.Body = sent
+	if v.body = limitBody(v.w, r, v.entrance.limits.Body); v.body != nil {
+		r.Body = v.body
 	}
 	api := v.entrance.config.API
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(to *httputil.ProxyRequest) { v.rewrite(to, s) },
-		Transport:     api.Plain,
+		Transport:     discreet{api.Plain},
 		FlushInterval: -1,
 		BufferPool:    v.entrance.buffers,
 		ModifyResponse: func(response *http.Response) error {
 			return passage.Answer(response, s.ask.upgrade)
 		},
-		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { v.failed(ctx, sent, err) },
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { v.failed(ctx, err) },
 		// What it says quotes requests and answers.
-		ErrorLog: log.New(io.Discard, "", 0),
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
 	if s.ask.upgrade {
-		proxy.Transport = api.Upgrade
+		proxy.Transport = discreet{api.Upgrade}
 	}
 	proxy.ServeHTTP(v.w, r)
 }
@@ -96,15 +94,15 @@ func (v *visit) rewrite(to *httputil.ProxyRequest, s *standing) {
 }
 
 // failed answers a request that the host cluster has not answered.
-func (v *visit) failed(ctx context.Context, sent *body, err error) {
+func (v *visit) failed(ctx context.Context, err error) {
 	switch {
 	case ctx.Err() != nil:
 		// Nobody waits for it, or it stands no more and is broken off like any that is. Over
 		// HTTP/1.1 a body that does not arrive ends it, too.
-		v.about.Reason = sent.reason()
+		v.about.Reason = v.body.reason()
 		panic(http.ErrAbortHandler)
-	case sent.reason() != "":
-		v.refuse(sent.reason())
+	case v.body.reason() != "":
+		v.refuse(v.body.reason())
 	case errors.Is(err, passage.ErrAnswer):
 		v.refuse(InvalidAnswer)
 	default:

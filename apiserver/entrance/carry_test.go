@@ -29,6 +29,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
 // G7: what is let in reaches the host as the workload, in the group of its cluster, with
@@ -202,7 +203,7 @@ func TestG7Answers(t *testing.T) {
 	}
 	f.host.server.CloseClientConnections()
 	f.host.server.Listener.Close()
-	f.entrance.config.API.Plain.(*http.Transport).CloseIdleConnections()
+	f.entrance.config.API.Plain.(utilnet.RoundTripperWrapper).WrappedRoundTripper().(*http.Transport).CloseIdleConnections()
 	assert.Equal(t, HostUnreachable, f.get("/api/v1/namespaces/shop/configmaps").reason)
 }
 

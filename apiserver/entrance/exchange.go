@@ -17,7 +17,6 @@ limitations under the License.
 package entrance
 
 import (
-	"net/netip"
 	"time"
 
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -41,9 +40,8 @@ type Exchange struct {
 	// Begins says that it has begun and goes on: there is another Exchange when it ends.
 	Begins bool
 	// Lasts says that it is of those that may go on for long.
-	Lasts  bool
-	Peer   gateway.Peer
-	Source netip.Addr
+	Lasts bool
+	Peer  gateway.Peer
 	// User is who asks, as it is named here; empty: it has not been shown who that is.
 	User string
 	// Capability is under which; empty: it names none.

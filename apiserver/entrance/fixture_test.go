@@ -30,6 +30,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +41,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/transport"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 	testingclock "k8s.io/utils/clock/testing"
@@ -138,7 +140,9 @@ func (f *fixture) serve() {
 		stop()
 		entrances.Wait()
 		assert.NotContains(f.t, f.log.String(), "Panicked")
-		assert.NotContains(f.t, f.log.String(), "eyJ", "R15: no token is logged")
+		for _, canary := range []string{"eyJ", "mpersonate", "namespaces", workload} {
+			assert.NotContains(f.t, f.log.String(), canary, "R15: nothing of a request is logged")
+		}
 	})
 }
 
@@ -222,9 +226,18 @@ func (f *fixture) edit(change func(*record.Peer)) {
 	})
 }
 
-// grant makes the objects all that the peer is granted.
+// grant makes the objects all that the peer is granted, beside those by which this server
+// may be the users of the peer, which are nothing that the peer is granted.
 func (f *fixture) grant(objects ...record.GrantedObject) {
 	f.t.Helper()
+	objects = slices.Clone(objects)
+	for _, kind := range []string{record.KindClusterRole, record.KindClusterRoleBinding, record.KindRole, record.KindRoleBinding} {
+		acting := record.GrantedObject{Kind: kind, Name: record.ImpersonationPrefix + "1", UID: "i"}
+		if kind == record.KindRole || kind == record.KindRoleBinding {
+			acting.Namespace = "shop"
+		}
+		objects = append(objects, acting)
+	}
 	f.must(func(tx record.Tx) error {
 		return tx.PutGrant(&record.Grant{PeerUID: uid, PeerName: "west", Capability: logs, Objects: objects})
 	})
@@ -347,7 +360,8 @@ func (h *fakeHost) api(t *testing.T) *host.API {
 	upgrade := &http.Transport{TLSClientConfig: config()}
 	t.Cleanup(plain.CloseIdleConnections)
 	t.Cleanup(upgrade.CloseIdleConnections)
-	return &host.API{URL: base, Plain: plain, Upgrade: upgrade}
+	// As client-go has it when much is to be logged.
+	return &host.API{URL: base, Plain: transport.NewDebuggingRoundTripper(plain, transport.DebugByContext), Upgrade: transport.NewDebuggingRoundTripper(upgrade, transport.DebugByContext)}
 }
 
 func (h *fakeHost) serve(w http.ResponseWriter, r *http.Request) {
@@ -443,7 +457,9 @@ func (f *fixture) get(path string) answer {
 	f.t.Helper()
 	transport := f.client(false)
 	defer transport.CloseIdleConnections()
-	return f.send(transport, f.request(context.Background(), http.MethodGet, apiPath+path, nil))
+	ctx, cancel := context.WithTimeout(f.t.Context(), soon)
+	defer cancel()
+	return f.send(transport, f.request(ctx, http.MethodGet, apiPath+path, nil))
 }
 
 // raw sends a request as it is written, over HTTP/1.1, and returns the connection as well.

@@ -63,16 +63,14 @@ func (e *Entrance) ground(peer *gateway.Peer, name string) (ground, Reason) {
 // granted tells whether the ledger lists, for a peer and a capability, a Role in a
 // namespace, or a ClusterRole if there is no namespace.
 func granted(ledger record.Reader, peerUID, capability, namespace string) bool {
-	kind := record.KindRole
-	if namespace == "" {
-		kind = record.KindClusterRole
-	}
-	grants := ledger.Grants(peerUID)
-	i := slices.IndexFunc(grants, func(g *record.Grant) bool { return g.Capability == capability })
-	if i < 0 {
+	grant := ledger.Grant(peerUID, capability)
+	switch {
+	case grant == nil:
 		return false
+	case namespace == "":
+		return grant.ClusterWide()
 	}
-	return slices.ContainsFunc(grants[i].Objects, func(o record.GrantedObject) bool {
-		return o.Kind == kind && o.Namespace == namespace && o.UID != "" && !o.Foreign
+	return slices.ContainsFunc(grant.Objects, func(o record.GrantedObject) bool {
+		return o.Kind == record.KindRole && o.Namespace == namespace && o.UID != "" && !o.IsImpersonation()
 	})
 }

@@ -36,10 +36,19 @@ type Limits struct {
 	// more are counted only. (5, 100)
 	Refusals     rate.Limit
 	RefusalBurst int
+	// Failures and FailureBurst are how many tokens of a peer may be found not to be good,
+	// a second: beyond it no signature is looked at. (5, 50)
+	Failures     rate.Limit
+	FailureBurst int
 	// Body is how long the body of a request may take to arrive, Write how long the peer
-	// may take to take any part of an answer. (30 s, 30 s)
-	Body, Write time.Duration
+	// may take to take any part of an answer, Refuse both of those of a refusal.
+	// (30 s, 30 s, 2 s)
+	Body, Write, Refuse time.Duration
 }
+
+// maxTold is how many refusals that a peer asks too much may wait to be taken. Beyond it such
+// a request is broken off.
+const maxTold = 64
 
 // maxBody is how long the body of a request may be, in bytes, as for kube-apiserver.
 const maxBody = 3 << 20
@@ -51,7 +60,10 @@ func (l Limits) withDefaults() Limits {
 	l.Watches = cmp.Or(l.Watches, max(1, l.Streams-l.Streams/8))
 	l.Refusals = cmp.Or(l.Refusals, 5)
 	l.RefusalBurst = cmp.Or(l.RefusalBurst, 100)
+	l.Failures = cmp.Or(l.Failures, 5)
+	l.FailureBurst = cmp.Or(l.FailureBurst, 50)
 	l.Body = cmp.Or(l.Body, 30*time.Second)
 	l.Write = cmp.Or(l.Write, 30*time.Second)
+	l.Refuse = cmp.Or(l.Refuse, 2*time.Second)
 	return l
 }

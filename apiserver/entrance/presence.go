@@ -51,6 +51,7 @@ func (p *presences) of(uid string) *presence {
 			limits:   p.limits,
 			requests: rate.NewLimiter(p.limits.Requests, p.limits.Burst),
 			refusals: rate.NewLimiter(p.limits.Refusals, p.limits.RefusalBurst),
+			failures: rate.NewLimiter(p.limits.Failures, p.limits.FailureBurst),
 		}
 		p.byUID[uid] = known
 	}
@@ -72,10 +73,12 @@ func (p *presences) forget(uid string) {
 
 // presence is what is remembered of one peer.
 type presence struct {
-	limits             Limits
-	requests, refusals *rate.Limiter
+	limits                       Limits
+	requests, refusals, failures *rate.Limiter
 
 	lock sync.Mutex
+	// telling is how many are being told that there are too many.
+	telling int
 	// open is how many requests are under way, lasting how many of those that last.
 	open, lasting int
 	// verifier is for issuer of that cluster; failure is why there can be none.
@@ -122,6 +125,25 @@ func (p *presence) stayed() {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	p.lasting--
+}
+
+// tell counts an answer that there are too many requests, as long as it is not taken; false:
+// there are too many of those, too.
+func (p *presence) tell() bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if p.telling >= maxTold {
+		return false
+	}
+	p.telling++
+	return true
+}
+
+// told is called when such an answer is over.
+func (p *presence) told() {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.telling--
 }
 
 // verifierOf returns the verifier of the peer's tokens. There is one at a time: with

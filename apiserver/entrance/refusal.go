@@ -75,6 +75,9 @@ const (
 	InvalidAnswer Reason = "InvalidAnswer"
 )
 
+// limits tells whether it is that the peer asks too much. There may be very many of those.
+func (r Reason) limits() bool { return r == TooManyRequests || r == TooManyStreams }
+
 // refusal is how a reason is told.
 type refusal struct {
 	code    int
@@ -128,6 +131,8 @@ func refusalOf(reason Reason) refusal {
 		return refusal{http.StatusBadGateway, metav1.StatusReasonUnknown, "the API does not answer"}
 	case InvalidAnswer:
 		return refusal{http.StatusBadGateway, metav1.StatusReasonUnknown, "the answer is not one of an API"}
+	case Reason(workloadtoken.TooManyFailures):
+		return refusal{http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "too many tokens of the other cluster were not to be taken"}
 	case Reason(workloadtoken.WrongAudience):
 		return refusal{http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "the token is not for this cluster and capability alone"}
 	case Reason(workloadtoken.TooLong):

@@ -20,7 +20,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/google/uuid"
@@ -36,6 +35,8 @@ type visit struct {
 	r        *http.Request
 	peer     *gateway.Peer
 	presence *presence
+	// body is that of the request, nil unless it is being carried.
+	body *body
 	// about is what is known of it by now.
 	about Exchange
 }
@@ -43,20 +44,10 @@ type visit struct {
 func (e *Entrance) visit(w http.ResponseWriter, r *http.Request, peer *gateway.Peer) *visit {
 	v := &visit{
 		entrance: e, r: r, peer: peer, presence: e.presences.of(peer.UID),
-		about: Exchange{ID: uuid.NewString(), Peer: *peer, Source: sourceOf(r.RemoteAddr), Began: e.config.Clock.Now()},
+		about: Exchange{ID: uuid.NewString(), Peer: *peer, Began: e.config.Clock.Now()},
 	}
 	v.w = newWriter(r.Context(), w, e.limits.Write)
 	return v
-}
-
-// sourceOf is the address of who opened a connection, given as HOST:PORT; the zero one if
-// that is none of IP.
-func sourceOf(remote string) netip.Addr {
-	source, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return netip.Addr{}
-	}
-	return source.Addr().Unmap().WithZone("")
 }
 
 func (v *visit) enter() Reason { return v.presence.enter(v.entrance.config.Clock.Now()) }
@@ -81,7 +72,7 @@ func (v *visit) standing() (*standing, Reason) {
 	if err != nil {
 		return nil, AwaitingIssuer
 	}
-	workload, err := verifier.Verify(v.r.Context(), token, asked.capability)
+	workload, err := verifier.Verify(v.r.Context(), token, asked.capability, v.presence.failures)
 	if err != nil {
 		var refusal *workloadtoken.Refusal
 		if !errors.As(err, &refusal) {
@@ -94,13 +85,27 @@ func (v *visit) standing() (*standing, Reason) {
 	return s, s.fault()
 }
 
-// refuse answers why the request is not let in, or not answered.
+// refuse answers why the request is not let in, or not answered, and does not wait for long:
+// neither for a body that is of no use any more, nor for the answer to be taken. A peer that
+// asks too much, and takes no answer either, gets none.
 func (v *visit) refuse(reason Reason) {
 	v.about.Reason, v.about.Refused = reason, true
-	refusal := refusalOf(reason)
-	if !v.w.hijacked && v.w.code == 0 {
-		refusal.write(v.w, reason)
+	if v.w.hijacked || v.w.code != 0 {
+		return
 	}
+	if reason.limits() {
+		if !v.presence.tell() {
+			panic(http.ErrAbortHandler)
+		}
+		defer v.presence.told()
+	}
+	if v.body == nil {
+		_ = v.w.control.SetReadDeadline(time.Now().Add(v.entrance.limits.Refuse))
+	}
+	v.w.patience = min(v.w.patience, v.entrance.limits.Refuse)
+	refusalOf(reason).write(v.w, reason)
+	// As long as it is counted. What is left to the server is not.
+	_ = v.w.FlushError()
 }
 
 // begins tells the auditor that the request goes on, for the time being with that code.
@@ -115,11 +120,11 @@ func (v *visit) end() {
 	v.about.Code = v.w.code
 	v.about.Duration = v.entrance.config.Clock.Since(v.about.Began)
 	if v.about.Refused {
-		limited := v.about.Reason == TooManyRequests || v.about.Reason == TooManyStreams
-		v.about.Flood = limited || !v.presence.refusals.AllowN(v.entrance.config.Clock.Now(), 1)
+		v.about.Flood = v.about.Reason.limits() || !v.presence.refusals.AllowN(v.entrance.config.Clock.Now(), 1)
 	}
 	v.entrance.config.Auditor.Exchanged(v.about)
 	// What the server has yet to send is not waited for any longer than the rest was. The
 	// next request on the connection begins by taking this back.
-	_ = v.w.control.SetWriteDeadline(time.Now().Add(v.entrance.limits.Write))
+	_ = v.w.control.SetWriteDeadline(time.Now().Add(v.w.patience))
+	v.w.end()
 }

@@ -21,6 +21,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -38,6 +39,11 @@ type writer struct {
 	// code is the status code, 0 until it is known.
 	code     int
 	hijacked bool
+
+	lock sync.Mutex
+	// over says that the handler has returned, or is about to. What control works on is the
+	// server's again then: the next request's, or nothing.
+	over bool
 }
 
 func newWriter(ctx context.Context, w http.ResponseWriter, patience time.Duration) *writer {
@@ -97,8 +103,32 @@ func (w *writer) within(do func() error) error {
 // interrupt has whatever waits for the peer fail.
 func (w *writer) interrupt() {
 	past := time.Now().Add(-time.Second)
-	_ = w.control.SetReadDeadline(past)
-	_ = w.control.SetWriteDeadline(past)
+	w.unlessOver(func() {
+		_ = w.control.SetReadDeadline(past)
+		_ = w.control.SetWriteDeadline(past)
+	})
+}
+
+// arrived lets the peer be silent: its request has arrived, and it waits.
+func (w *writer) arrived() {
+	w.unlessOver(func() { _ = w.control.SetReadDeadline(time.Time{}) })
+}
+
+// unlessOver does something to the connection, or the stream, from a goroutine that may
+// outlast the handler.
+func (w *writer) unlessOver(do func()) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if !w.over {
+		do()
+	}
+}
+
+// end is called by the handler, last of all.
+func (w *writer) end() {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	w.over = true
 }
 
 // Hijack implements http.Hijacker. The connection ends with the context.

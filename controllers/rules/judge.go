@@ -84,17 +84,13 @@ type Verdict struct {
 // The first fault decides: of form and of what is forbidden rule by rule, then of the
 // consumers, and only then what the host cluster says.
 func Judge(spec *peeringv1alpha1.PeeringCapabilitySpec, resources Resources) Verdict {
-	path := field.NewPath("spec")
-	if found := rulesFault(spec.Rules, path.Child("rules")); found != nil {
-		return found.verdict()
-	}
-	if found := consumersFault(spec.Consumers, path.Child("consumers")); found != nil {
-		return found.verdict()
+	if verdict, faulty := Fault(spec); faulty {
+		return verdict
 	}
 	if resources == nil {
 		return Verdict{Status: metav1.ConditionUnknown, Reason: ReasonNoHost, Message: "There is no host cluster whose resources could be granted (G1)."}
 	}
-	if found := resourcesFault(spec.Rules, path.Child("rules"), resources); found != nil {
+	if found := resourcesFault(spec.Rules, field.NewPath("spec", "rules"), resources); found != nil {
 		return found.verdict()
 	}
 	verdict := Verdict{Status: metav1.ConditionTrue, Reason: ReasonValid, Message: praise(spec)}
@@ -108,6 +104,18 @@ func Judge(spec *peeringv1alpha1.PeeringCapabilitySpec, resources Resources) Ver
 		verdict.Scope = append(verdict.Scope, peeringv1alpha1.CapabilityScopeCluster)
 	}
 	return verdict
+}
+
+// Fault judges by what can be told without a host cluster: that something is malformed, or
+// never granted. If nothing is, there is no verdict.
+func Fault(spec *peeringv1alpha1.PeeringCapabilitySpec) (verdict Verdict, faulty bool) {
+	if found := rulesFault(spec.Rules, field.NewPath("spec", "rules")); found != nil {
+		return found.verdict(), true
+	}
+	if found := consumersFault(spec.Consumers, field.NewPath("spec", "consumers")); found != nil {
+		return found.verdict(), true
+	}
+	return Verdict{}, false
 }
 
 // praise is the message for a capability without fault.

@@ -30,6 +30,7 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"golang.org/x/time/rate"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"entente.dev/entente/peering/protocol"
@@ -144,6 +145,9 @@ func (s *signer) sign(payload any, headers ...map[jose.HeaderKey]any) string {
 // newClock returns a clock that shows what time it is: the authenticator has that of the
 // system.
 func newClock() *testingclock.FakeClock { return testingclock.NewFakeClock(time.Now()) }
+
+// lenient bears more failures than a test makes.
+func lenient() *rate.Limiter { return rate.NewLimiter(1, 1e6) }
 
 func newVerifier(t *testing.T, clock *testingclock.FakeClock, signers ...*signer) *Verifier {
 	t.Helper()

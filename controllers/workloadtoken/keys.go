@@ -21,6 +21,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/rsa"
 	"errors"
+	"slices"
 	"strings"
 
 	jose "github.com/go-jose/go-jose/v4"
@@ -30,6 +31,14 @@ import (
 )
 
 var errSignature = errors.New("no key of the issuer has signed it")
+
+// ErrNoKey means that no key of an issuer can be that of a token: those are signed by RSA or
+// ECDSA, with the algorithm of the curve.
+var ErrNoKey = errors.New("no key of the issuer is of a kind that signs tokens")
+
+// maxTried is how many keys are tried for one token. There are two of one ID while one
+// replaces the other.
+const maxTried = 2
 
 // keySet are the keys of one issuer. It implements the KeySet that the authenticator takes.
 type keySet struct {
@@ -46,7 +55,17 @@ func newKeySet(jwks string) (*keySet, error) {
 	for _, algorithm := range oidc.AllValidSigningAlgorithms() {
 		set.algorithms = append(set.algorithms, jose.SignatureAlgorithm(algorithm))
 	}
+	if !slices.ContainsFunc(set.keys, set.signs) {
+		return nil, ErrNoKey
+	}
 	return set, nil
+}
+
+// signs tells whether a key can be that of a token at all.
+func (s *keySet) signs(key jose.JSONWebKey) bool {
+	return slices.ContainsFunc(s.algorithms, func(algorithm jose.SignatureAlgorithm) bool {
+		return may(&key, jose.Header{Algorithm: string(algorithm)})
+	})
 }
 
 // VerifySignature returns what was signed. Of the header of a token it uses the algorithm
@@ -58,16 +77,28 @@ func (s *keySet) VerifySignature(ctx context.Context, token string) ([]byte, err
 	if err != nil || len(signed.Signatures) != 1 {
 		return nil, errSignature
 	}
-	header := signed.Signatures[0].Protected
-	for i := range s.keys {
-		if key := &s.keys[i]; may(key, header) {
-			if payload, err := signed.Verify(key.Key); err == nil {
-				seen.payload = payload
-				return payload, nil
-			}
+	for _, key := range s.named(signed.Signatures[0].Protected) {
+		if payload, err := signed.Verify(key.Key); err == nil {
+			seen.payload = payload
+			return payload, nil
 		}
 	}
 	return nil, errSignature
+}
+
+// named returns the keys that may have signed what has that header: few, since each costs
+// what a signature does. Where there are several the header has to name one.
+func (s *keySet) named(header jose.Header) []*jose.JSONWebKey {
+	if header.KeyID == "" && len(s.keys) > 1 {
+		return nil
+	}
+	var named []*jose.JSONWebKey
+	for i := range s.keys {
+		if key := &s.keys[i]; len(named) < maxTried && may(key, header) {
+			named = append(named, key)
+		}
+	}
+	return named
 }
 
 // may tells whether a key may have signed what has that header: it is the one that is

@@ -37,6 +37,8 @@ const (
 	TooLong Reason = "TokenLivesTooLong"
 	// NotServiceAccount: it is not of a ServiceAccount.
 	NotServiceAccount Reason = "NotServiceAccount"
+	// TooManyFailures: it was not looked at, as too many others were not good.
+	TooManyFailures Reason = "TooManyFailures"
 )
 
 // Refusal is the error of a token that is not taken. It quotes nothing.

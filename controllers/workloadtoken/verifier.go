@@ -27,6 +27,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
@@ -41,7 +42,8 @@ import (
 const (
 	// MaxToken is how long a token may be, in bytes.
 	MaxToken = 16 << 10
-	// remembered is how many tokens are remembered as verified, those used last.
+	// remembered is how many tokens are remembered as verified, and how many as refused,
+	// each time those used last.
 	remembered = 512
 )
 
@@ -69,19 +71,30 @@ type Verifier struct {
 	// authenticators are those by capability: each has an audience of its own.
 	authenticators map[string]authenticator.Token
 
-	// verified are tokens that were, by their hash.
-	verified *lru.Cache
+	// verifying is held while one token is looked at: no peer takes more than one processor,
+	// and no token is looked at by two.
+	verifying sync.Mutex
+	// verified and refused are what was found of tokens. The ones do not make room for the
+	// others, of which there may be many.
+	verified, refused *lru.Cache
 }
 
-// verified is a token that was verified for a capability.
-type verified struct {
+// presented is a token, by its hash, that was presented for a capability.
+type presented struct {
+	hash       [sha256.Size]byte
 	capability string
-	workload   *Workload
+}
+
+// finding is what was found of one.
+type finding struct {
+	workload *Workload
+	err      error
 }
 
 // New returns a Verifier for the tokens that a peer's issuer makes for us. The UUIDs are
 // those of the peer and of this cluster. It fails if the issuer's URL is not one of https,
-// as OpenID Connect has it, and if its keys are not a key set. The errors quote nothing.
+// as OpenID Connect has it, and if its keys are not a key set, or none of them can be that
+// of a token (ErrNoKey). The errors quote nothing.
 func New(issuer protocol.Issuer, peerUUID, ourUUID string, clk clock.PassiveClock) (*Verifier, error) {
 	if !connstring.IsUUID(peerUUID) || !connstring.IsUUID(ourUUID) || clk == nil {
 		return nil, errors.New("could not set up verifying tokens: it takes the UUIDs of both clusters, and a clock")
@@ -98,6 +111,7 @@ func New(issuer protocol.Issuer, peerUUID, ourUUID string, clk clock.PassiveCloc
 		compile:        authenticationcel.NewDefaultCompiler(),
 		authenticators: map[string]authenticator.Token{},
 		verified:       lru.New(remembered),
+		refused:        lru.New(remembered),
 	}
 	// What is wrong with the issuer is wrong for any capability.
 	if _, err := v.newAuthenticator("any"); err != nil {
@@ -109,26 +123,55 @@ func New(issuer protocol.Issuer, peerUUID, ourUUID string, clk clock.PassiveCloc
 // Verify returns who a token is of, if it is one for this cluster and the capability. What
 // it returns is shared, and not to be changed. It fails with a *Refusal, or if the
 // capability cannot have tokens.
-func (v *Verifier) Verify(ctx context.Context, token, capability string) (*Workload, error) {
+//
+// Failures are how many tokens may be found not to be good, of whoever is behind them: once
+// there are too many, only what was looked at before is known. Presented again, a token costs
+// nothing, and does not count.
+func (v *Verifier) Verify(ctx context.Context, token, capability string, failures *rate.Limiter) (*Workload, error) {
 	if !isCompact(token) {
 		return nil, &Refusal{Malformed}
 	}
-	hash := sha256.Sum256([]byte(token))
-	if known, ok := v.verified.Get(hash); ok {
-		if known, ok := known.(verified); ok && known.capability == capability {
-			if !v.clock.Now().Before(known.workload.Expires) {
-				v.verified.Remove(hash)
-				return nil, &Refusal{Expired}
-			}
-			return known.workload, nil
+	this := presented{sha256.Sum256([]byte(token)), capability}
+	if found, known := v.recall(this); known {
+		return found.workload, found.err
+	}
+	v.verifying.Lock()
+	defer v.verifying.Unlock()
+	if found, known := v.recall(this); known {
+		return found.workload, found.err
+	}
+	if failures.TokensAt(v.clock.Now()) < 1 {
+		return nil, &Refusal{TooManyFailures}
+	}
+	// Whoever asks may go meanwhile, which says nothing of the token.
+	workload, err := v.verify(context.WithoutCancel(ctx), token, capability)
+	var refusal *Refusal
+	switch {
+	case err == nil:
+		v.verified.Add(this, finding{workload: workload})
+	case errors.As(err, &refusal):
+		failures.AllowN(v.clock.Now(), 1)
+		// The others stay as they are.
+		if refusal.Reason != NotYetValid {
+			v.refused.Add(this, finding{err: refusal})
 		}
 	}
-	workload, err := v.verify(ctx, token, capability)
-	if err != nil {
-		return nil, err
+	return workload, err
+}
+
+// recall returns what was found of a token before, if anything was.
+func (v *Verifier) recall(this presented) (finding, bool) {
+	for _, memory := range []*lru.Cache{v.verified, v.refused} {
+		known, _ := memory.Get(this)
+		found, ok := known.(finding)
+		if ok && found.err == nil && !v.clock.Now().Before(found.workload.Expires) {
+			return finding{err: &Refusal{Expired}}, true
+		}
+		if ok {
+			return found, true
+		}
 	}
-	v.verified.Add(hash, verified{capability, workload})
-	return workload, nil
+	return finding{}, false
 }
 
 func (v *Verifier) verify(ctx context.Context, token, capability string) (*Workload, error) {

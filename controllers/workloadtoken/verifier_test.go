@@ -19,6 +19,7 @@ package workloadtoken
 import (
 	"bytes"
 	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/x509"
 	"encoding/base64"
 	"flag"
@@ -31,6 +32,7 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
 	"k8s.io/klog/v2"
 
 	"entente.dev/entente/peering/protocol"
@@ -49,10 +51,9 @@ func TestG6TokensAreTaken(t *testing.T) {
 	clock := newClock()
 	rs, rs2 := newRSA(t, "rs"), newRSA(t, "rs2")
 	rs2.algorithm = jose.PS384
-	nameless := newRSA(t, "")
 	es256, es384, es512 := newEC(t, "es256", elliptic.P256(), jose.ES256), newEC(t, "es384", elliptic.P384(), jose.ES384), newEC(t, "es512", elliptic.P521(), jose.ES512)
-	v := newVerifier(t, clock, rs, rs2, nameless, es256, es384, es512)
-	for _, s := range []*signer{rs, rs2, nameless, es256, es384, es512} {
+	v := newVerifier(t, clock, rs, rs2, es256, es384, es512)
+	for _, s := range []*signer{rs, rs2, es256, es384, es512} {
 		claims := good(clock.Now())
 		for name, token := range map[string]string{
 			"list":         s.sign(claims),
@@ -63,17 +64,89 @@ func TestG6TokensAreTaken(t *testing.T) {
 				"jwk": jose.JSONWebKey{Key: newRSA(t, "x").private.Public()}, "jku": "https://192.0.2.1/",
 			}),
 		} {
-			workload, err := v.Verify(t.Context(), token, logs)
+			workload, err := v.Verify(t.Context(), token, logs, lenient())
 			require.NoError(t, err, "%s %s", s.algorithm, name)
 			assert.Equal(t, "peer:"+west+":system:serviceaccount:module-logs:controller", workload.Username)
 			assert.Equal(t, []string{"module-logs", "controller"}, []string{workload.Namespace, workload.Name})
 			assert.WithinDuration(t, clock.Now().Add(20*time.Minute), workload.Expires, 11*time.Minute)
 		}
 	}
-	// A token that names no key is tried with all.
-	anonymous := *es256
+}
+
+// G6: a token costs few signatures, however many keys there are: it names its key, unless
+// there is one only, and of several keys of that name two are tried.
+func TestG6FewKeysAreTried(t *testing.T) {
+	clock := newClock()
+	one, two, three, other := newRSA(t, "key"), newRSA(t, "key"), newRSA(t, "key"), newRSA(t, "other")
+	anonymous := *one
 	anonymous.kid = ""
-	_, err := v.Verify(t.Context(), anonymous.sign(good(clock.Now())), logs)
+	for name, test := range map[string]struct {
+		by        *signer
+		published []*signer
+		want      bool
+	}{
+		"no name, one key":                 {&anonymous, []*signer{one}, true},
+		"no name, one key without name":    {&anonymous, []*signer{&anonymous}, true},
+		"no name, two keys":                {&anonymous, []*signer{one, other}, false},
+		"no name, one of two without name": {&anonymous, []*signer{&anonymous, other}, false},
+		"the second of a name":             {two, []*signer{one, other, two}, true},
+		"the third of a name":              {three, []*signer{one, two, three}, false},
+	} {
+		v := newVerifier(t, clock, test.published...)
+		_, err := v.Verify(t.Context(), test.by.sign(good(clock.Now())), logs, lenient())
+		assert.Equal(t, test.want, err == nil, name)
+		if err != nil {
+			assert.Equal(t, BadSignature, reasonOf(t, err), name)
+		}
+	}
+}
+
+// G6: so many tokens may be bad. Then none is looked at, whatever it is, but those of which
+// it is known, for the time being.
+func TestG6FailuresAreLimited(t *testing.T) {
+	clock := newClock()
+	key, forger := newEC(t, "key", elliptic.P256(), jose.ES256), newEC(t, "key", elliptic.P256(), jose.ES256)
+	v := newVerifier(t, clock, key)
+	failures := rate.NewLimiter(1, 3)
+	fresh := func(by *signer) string { return by.sign(good(clock.Now()).with(claimSet{"jti": rand.Text()})) }
+	verify := func(token string) error {
+		_, err := v.Verify(t.Context(), token, logs, failures)
+		return err
+	}
+	known, bad := fresh(key), fresh(forger)
+	require.NoError(t, verify(known))
+	for range 10 {
+		assert.Equal(t, BadSignature, reasonOf(t, verify(bad)), "the same once more does not count")
+		require.NoError(t, verify(fresh(key)), "nor does a good one")
+	}
+	wrong := key.sign(good(clock.Now()).with(claimSet{"aud": "x"}))
+	for range 10 {
+		assert.Equal(t, WrongAudience, reasonOf(t, verify(wrong)))
+	}
+	assert.Equal(t, BadSignature, reasonOf(t, verify(fresh(forger))))
+	for range 2 {
+		assert.Equal(t, TooManyFailures, reasonOf(t, verify(fresh(forger))))
+		assert.Equal(t, TooManyFailures, reasonOf(t, verify(fresh(key))))
+		assert.Equal(t, BadSignature, reasonOf(t, verify(bad)))
+		require.NoError(t, verify(known))
+	}
+	clock.Step(time.Second)
+	require.NoError(t, verify(fresh(key)))
+	assert.Equal(t, BadSignature, reasonOf(t, verify(fresh(forger))))
+	assert.Equal(t, TooManyFailures, reasonOf(t, verify(fresh(key))))
+}
+
+// G6: a token of the future may be presented again later.
+func TestG6GoodTokensAreNotRememberedAsBad(t *testing.T) {
+	clock := newClock()
+	key := newEC(t, "key", elliptic.P256(), jose.ES256)
+	v := newVerifier(t, clock, key)
+	early, now := key.sign(good(clock.Now())), clock.Now()
+	clock.SetTime(now.Add(-2 * time.Minute))
+	_, err := v.Verify(t.Context(), early, logs, lenient())
+	assert.Equal(t, NotYetValid, reasonOf(t, err))
+	clock.SetTime(now)
+	_, err = v.Verify(t.Context(), early, logs, lenient())
 	require.NoError(t, err)
 }
 
@@ -179,12 +252,12 @@ func TestG6TokensAreRefused(t *testing.T) {
 		"a slash":                       {sub("system:serviceaccount:module-logs:a/b"), NotServiceAccount},
 	} {
 		t.Run(name, func(t *testing.T) {
-			workload, err := v.Verify(t.Context(), test.token, logs)
+			workload, err := v.Verify(t.Context(), test.token, logs, lenient())
 			assert.Nil(t, workload)
 			assert.Equal(t, test.want, reasonOf(t, err))
 		})
 	}
-	_, err = v.Verify(t.Context(), valid, logs)
+	_, err = v.Verify(t.Context(), valid, logs, lenient())
 	require.NoError(t, err, "it is not all refused")
 }
 
@@ -200,16 +273,24 @@ func TestG6AlgorithmFitsTheKey(t *testing.T) {
 	small := newEC(t, "key", elliptic.P224(), jose.ES256)
 	assert.False(t, fits(small.private.Public(), "ES256"))
 	// A key that is published for one algorithm, or for no signatures, is for no other.
-	signer := newRSA(t, "key")
-	set := strings.Replace(jwks(t, signer), "RS256", "RS512", 1)
+	published := newRSA(t, "key")
+	set := strings.Replace(jwks(t, published), "RS256", "RS512", 1)
 	v, err := New(protocol.Issuer{URL: issuerURL, JWKS: set}, west, east, clock)
 	require.NoError(t, err)
-	_, err = v.Verify(t.Context(), signer.sign(good(clock.Now())), logs)
+	_, err = v.Verify(t.Context(), published.sign(good(clock.Now())), logs, lenient())
 	assert.Equal(t, BadSignature, reasonOf(t, err))
-	v, err = New(protocol.Issuer{URL: issuerURL, JWKS: strings.Replace(jwks(t, signer), `"sig"`, `"enc"`, 1)}, west, east, clock)
+	encrypting := strings.Replace(jwks(t, published), `"sig"`, `"enc"`, 1)
+	v, err = New(protocol.Issuer{URL: issuerURL, JWKS: encrypting}, west, east, clock)
+	require.ErrorIs(t, err, ErrNoKey)
+	assert.Nil(t, v)
+	both := strings.Replace(encrypting, "]", ","+strings.Split(strings.Split(jwks(t, newRSA(t, "other")), "[")[1], "]")[0]+"]", 1)
+	v, err = New(protocol.Issuer{URL: issuerURL, JWKS: both}, west, east, clock)
 	require.NoError(t, err)
-	_, err = v.Verify(t.Context(), signer.sign(good(clock.Now())), logs)
+	_, err = v.Verify(t.Context(), published.sign(good(clock.Now())), logs, lenient())
 	assert.Equal(t, BadSignature, reasonOf(t, err))
+	// Nor is one that no token is signed with.
+	_, err = New(protocol.Issuer{URL: issuerURL, JWKS: jwks(t, newEd(t, "key"))}, west, east, clock)
+	require.ErrorIs(t, err, ErrNoKey)
 }
 
 // G6: equal issuer URLs are normal: each peer's verifier takes what its own keys signed,
@@ -222,15 +303,15 @@ func TestG6EqualIssuersOfTwoPeers(t *testing.T) {
 	require.NoError(t, err)
 	westToken, northToken := westKey.sign(good(clock.Now())), northKey.sign(good(clock.Now()))
 
-	workload, err := ofWest.Verify(t.Context(), westToken, logs)
+	workload, err := ofWest.Verify(t.Context(), westToken, logs, lenient())
 	require.NoError(t, err)
 	assert.Equal(t, "peer:"+west+":system:serviceaccount:module-logs:controller", workload.Username)
-	workload, err = ofNorth.Verify(t.Context(), northToken, logs)
+	workload, err = ofNorth.Verify(t.Context(), northToken, logs, lenient())
 	require.NoError(t, err)
 	assert.Equal(t, "peer:"+north+":system:serviceaccount:module-logs:controller", workload.Username)
-	_, err = ofWest.Verify(t.Context(), northToken, logs)
+	_, err = ofWest.Verify(t.Context(), northToken, logs, lenient())
 	assert.Equal(t, BadSignature, reasonOf(t, err))
-	_, err = ofNorth.Verify(t.Context(), westToken, logs)
+	_, err = ofNorth.Verify(t.Context(), westToken, logs, lenient())
 	assert.Equal(t, BadSignature, reasonOf(t, err))
 }
 
@@ -240,19 +321,19 @@ func TestG6VerifiedTokensAreRemembered(t *testing.T) {
 	key := newRSA(t, "key")
 	v := newVerifier(t, clock, key)
 	token := key.sign(good(clock.Now()))
-	first, err := v.Verify(t.Context(), token, logs)
+	first, err := v.Verify(t.Context(), token, logs, lenient())
 	require.NoError(t, err)
-	again, err := v.Verify(t.Context(), token, logs)
+	again, err := v.Verify(t.Context(), token, logs, lenient())
 	require.NoError(t, err)
 	assert.Same(t, first, again)
-	_, err = v.Verify(t.Context(), token, "metrics")
+	_, err = v.Verify(t.Context(), token, "metrics", lenient())
 	assert.Equal(t, WrongAudience, reasonOf(t, err))
 	clock.SetTime(first.Expires.Add(-time.Second))
-	_, err = v.Verify(t.Context(), token, logs)
+	_, err = v.Verify(t.Context(), token, logs, lenient())
 	require.NoError(t, err)
 	clock.SetTime(first.Expires)
 	for range 2 {
-		_, err = v.Verify(t.Context(), token, logs)
+		_, err = v.Verify(t.Context(), token, logs, lenient())
 		assert.Equal(t, Expired, reasonOf(t, err), "by our clock, also once it is forgotten")
 	}
 }
@@ -263,10 +344,16 @@ func TestG6MemoryIsBounded(t *testing.T) {
 	key := newEC(t, "key", elliptic.P256(), jose.ES256)
 	v := newVerifier(t, clock, key)
 	for i := range 2 * remembered {
-		_, err := v.Verify(t.Context(), key.sign(good(clock.Now()).with(claimSet{"jti": fmt.Sprint(i)})), logs)
+		_, err := v.Verify(t.Context(), key.sign(good(clock.Now()).with(claimSet{"jti": fmt.Sprint(i)})), logs, lenient())
 		require.NoError(t, err)
 	}
 	assert.Equal(t, remembered, v.verified.Len())
+	for i := range 2 * remembered {
+		_, err := v.Verify(t.Context(), fmt.Sprint("x.y.", i), logs, lenient())
+		require.Error(t, err)
+	}
+	assert.Equal(t, remembered, v.refused.Len())
+	assert.Equal(t, remembered, v.verified.Len(), "they are not in the place of each other")
 	for i := range protocol.MaxCapabilities {
 		v.authenticators[fmt.Sprint(i)] = v.authenticators[logs]
 	}
@@ -326,7 +413,7 @@ func TestR15NothingOfATokenIsLogged(t *testing.T) {
 		{"_claim_names": map[string]string{"groups": canary}},
 	} {
 		token := key.sign(claims.with(changes))
-		if _, err := v.Verify(t.Context(), token, logs); err != nil {
+		if _, err := v.Verify(t.Context(), token, logs, lenient()); err != nil {
 			assert.NotContains(t, err.Error(), canary)
 			assert.NotContains(t, err.Error(), token[:20])
 		}
@@ -348,7 +435,7 @@ func TestVerifyByManyAtOnce(t *testing.T) {
 			if i%2 == 1 {
 				capability, want = fmt.Sprint("other-", i), false
 			}
-			_, err := v.Verify(t.Context(), token, capability)
+			_, err := v.Verify(t.Context(), token, capability, lenient())
 			assert.Equal(t, want, err == nil)
 		})
 	}
@@ -364,7 +451,7 @@ func BenchmarkVerify(b *testing.B) {
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
 			v.verified.Clear()
-			if _, err := v.Verify(b.Context(), token, logs); err != nil {
+			if _, err := v.Verify(b.Context(), token, logs, lenient()); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -372,7 +459,7 @@ func BenchmarkVerify(b *testing.B) {
 	b.Run("again", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := v.Verify(b.Context(), token, logs); err != nil {
+			if _, err := v.Verify(b.Context(), token, logs, lenient()); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -42,6 +43,8 @@ type Peer struct {
 	Role        record.Role
 	// Key is the hash of the public key of its certificate.
 	Key record.Digest
+	// Source is the address that the request came from, the zero one if that is none of IP.
+	Source netip.Addr
 }
 
 type peerKey struct{}
@@ -81,7 +84,7 @@ func below(path, prefix string) bool { return strings.HasPrefix(path, prefix) }
 func (g *Gateway) mounted(v *visit, c *caller, handler http.Handler) {
 	_ = v.control.SetReadDeadline(time.Time{})
 	ctx, cancel := context.WithCancel(context.WithValue(v.r.Context(), peerKey{}, Peer{
-		UID: c.peer.UID, Name: c.peer.Name, ClusterUUID: c.peer.Remote.ClusterUUID, Role: c.key.Role, Key: c.key.Hash,
+		UID: c.peer.UID, Name: c.peer.Name, ClusterUUID: c.peer.Remote.ClusterUUID, Role: c.key.Role, Key: c.key.Hash, Source: v.about.Source,
 	}))
 	watching := make(chan struct{})
 	defer func() {

@@ -230,7 +230,7 @@ func TestP2Mounted(t *testing.T) {
 			streams := make(chan answer, 1)
 			go func() { streams <- get(data, "/peering/v1/api/stream") }()
 			peer := <-entered
-			assert.Equal(t, Peer{UID: uid, Name: "name-of-1", ClusterUUID: west, Role: record.RoleData, Key: hashOf(t, key)}, peer)
+			assert.Equal(t, Peer{UID: uid, Name: "name-of-1", ClusterUUID: west, Role: record.RoleData, Key: hashOf(t, key), Source: netip.MustParseAddr("127.0.0.1")}, peer)
 			require.Eventually(t, f.clock.HasWaiters, soon, tick)
 			end()
 			select {

@@ -65,6 +65,3 @@ func isSegment(s string) bool {
 	}
 	return true
 }
-
-// Escape writes a path that Parse returned as it is sent.
-func Escape(path string) string { return (&url.URL{Path: path}).EscapedPath() }
