@@ -125,7 +125,7 @@ func newPeers(ctx context.Context, config CompletedConfig, storage storagebacken
 			return nil, errors.Join(err, p.Close())
 		}
 	}
-	if err := p.carry(config, mode); err != nil {
+	if err := p.carry(config, mode); err != nil { //nolint:contextcheck // a request has a context of its own
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil

@@ -115,8 +115,14 @@ func TestG8ProxyPassesAll(t *testing.T) {
 	uid := text(t, s.do(t, harness.Viewer, http.MethodGet, "east", "").want(t, 200).object(t), "metadata", "uid")
 	const protobuf = "application/vnd.kubernetes.protobuf,application/json"
 	for _, r := range []struct{ method, contentType, body string }{
-		{http.MethodGet, jsonType, ""}, {http.MethodHead, jsonType, ""}, {http.MethodPost, jsonType, "{no JSON"}, {http.MethodPut, "application/vnd.kubernetes.protobuf", "k8s\x00 and more"},
-		{http.MethodPatch, applyPat, "\tno: YAML"}, {http.MethodPatch, applyPat, strings.Repeat("# long\n", 1<<20)}, {http.MethodPatch, "some/patch", "x"}, {http.MethodDelete, jsonType, `{"kind":"OfAnother"}`},
+		{http.MethodGet, jsonType, ""},
+		{http.MethodHead, jsonType, ""},
+		{http.MethodPost, jsonType, "{no JSON"},
+		{http.MethodPut, "application/vnd.kubernetes.protobuf", "k8s\x00 and more"},
+		{http.MethodPatch, applyPat, "\tno: YAML"},
+		{http.MethodPatch, applyPat, strings.Repeat("# long\n", 1<<20)},
+		{http.MethodPatch, "some/patch", "x"},
+		{http.MethodDelete, jsonType, `{"kind":"OfAnother"}`},
 	} {
 		const query = "dryRun=All&fieldManager=m&watch=1&timeout=1ms&a=b%2Fc"
 		answered := s.do(t, harness.Admin, r.method, "east/proxy/logs/api/v1/pods/a%2Fb?"+query, r.body, as(r.contentType), accept(protobuf)).want(t, http.StatusAccepted)

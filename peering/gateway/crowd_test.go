@@ -52,7 +52,7 @@ func TestP11RequestsPerSource(t *testing.T) {
 	for i := range ends {
 		var ctx context.Context
 		ctx, ends[i] = context.WithCancel(t.Context())
-		defer ends[i]()
+		t.Cleanup(ends[i])
 		go f.dial(data.certificate, i%2 == 0).send(ctx, http.MethodGet, "/peering/v1/api/x", nil, http.Header{})
 		<-entered
 	}

@@ -49,7 +49,7 @@ func (w *working) watches(t *testing.T) *openWatch {
 	require.NoError(t, err)
 	o := &openWatch{events: events, ended: make(chan time.Time, 1)}
 	go func() {
-		for range events.ResultChan() { //nolint:revive // only that it ends matters
+		for range events.ResultChan() {
 		}
 		o.ended <- time.Now()
 	}()
