@@ -86,7 +86,7 @@ func attributesOf(exchange entrance.Exchange) authorizer.AttributesRecord {
 func eventOf(exchange entrance.Exchange, attributes authorizer.AttributesRecord, stage auditinternal.Stage) *auditinternal.Event {
 	event := &auditinternal.Event{
 		Level: auditinternal.LevelMetadata, AuditID: types.UID(exchange.ID), Stage: stage,
-		RequestURI: protocol.PathAPI + exchange.Capability + attributes.Path, Verb: attributes.Verb,
+		RequestURI: protocol.PathAPI + exchange.Capability + short(attributes.Path), Verb: attributes.Verb,
 		RequestReceivedTimestamp: metav1.NewMicroTime(exchange.Began),
 		StageTimestamp:           metav1.NewMicroTime(exchange.Began.Add(max(exchange.Duration, time.Duration(0)))),
 		Annotations:              map[string]string{},
@@ -97,8 +97,8 @@ func eventOf(exchange entrance.Exchange, attributes authorizer.AttributesRecord,
 	}
 	if attributes.ResourceRequest {
 		event.ObjectRef = &auditinternal.ObjectReference{
-			APIGroup: attributes.APIGroup, APIVersion: attributes.APIVersion, Resource: attributes.Resource, Subresource: attributes.Subresource,
-			Namespace: attributes.Namespace, Name: attributes.Name,
+			APIGroup: short(attributes.APIGroup), APIVersion: short(attributes.APIVersion), Resource: short(attributes.Resource), Subresource: short(attributes.Subresource),
+			Namespace: short(attributes.Namespace), Name: short(attributes.Name),
 		}
 	}
 	if exchange.Peer.Source.IsValid() {
@@ -118,3 +118,10 @@ func eventOf(exchange entrance.Exchange, attributes authorizer.AttributesRecord,
 	}
 	return event
 }
+
+// maxPath is how much of a path is written down, in bytes: a peer is not to fill the log by
+// what it asks for. What there is has shorter names.
+const maxPath = 256
+
+// short returns the beginning of a path, or of a part of one. Those are ASCII.
+func short(path string) string { return path[:min(len(path), maxPath)] }

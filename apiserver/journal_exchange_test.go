@@ -28,7 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 	"k8s.io/apiserver/pkg/audit/policy"
-	"k8s.io/apiserver/pkg/endpoints/request"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 
@@ -45,7 +45,7 @@ func exchangeOf(began time.Time) entrance.Exchange {
 		Peer:       gateway.Peer{UID: "u", Name: "west", ClusterUUID: westUUID, Role: record.RoleData, Key: record.Digest{1}, Source: netip.MustParseAddr("192.0.2.7")},
 		User:       "peer:" + westUUID + ":system:serviceaccount:module-logs:controller",
 		Capability: "logs", Token: record.Digest{2}, Code: http.StatusOK, Began: began, Duration: time.Second,
-		Request: &request.RequestInfo{
+		Request: &genericapirequest.RequestInfo{
 			IsResourceRequest: true, Path: "/api/v1/namespaces/shop/pods/a/log", Verb: "get", APIVersion: "v1", Namespace: "shop", Resource: "pods", Subresource: "log", Name: "a",
 		},
 	}
@@ -90,11 +90,17 @@ func TestG7ExchangesAreAudited(t *testing.T) {
 	assert.Empty(t, event.SourceIPs)
 	assert.Equal(t, "NoToken", event.Annotations["peering.entente.dev/reason"])
 	assert.NotContains(t, event.Annotations, "peering.entente.dev/token-sha256")
+	// One for what cannot be there.
+	long := exchangeOf(began)
+	long.Request.Path, long.Request.Name = "/"+strings.Repeat("x", 4000), strings.Repeat("y", 4000)
+	j.Exchanged(long)
+	assert.Equal(t, "/peering/v1/api/logs/"+strings.Repeat("x", 255), backend.events[2].RequestURI)
+	assert.Equal(t, strings.Repeat("y", 256), backend.events[2].ObjectRef.Name)
 	// One that nobody has answered.
 	broken := exchangeOf(began)
 	broken.Code = 0
 	j.Exchanged(broken)
-	assert.Nil(t, backend.events[2].ResponseStatus)
+	assert.Nil(t, backend.events[3].ResponseStatus)
 }
 
 // G7: of one that lasts it is told when it begins, too, and in the stages that the policy
@@ -136,10 +142,10 @@ func TestG7PolicyChoosesExchanges(t *testing.T) {
 	}})
 	exchange := exchangeOf(time.Now())
 	j.Exchanged(exchange)
-	exchange.Request = &request.RequestInfo{Path: "/version", Verb: "get"}
+	exchange.Request = &genericapirequest.RequestInfo{Path: "/version", Verb: "get"}
 	j.Exchanged(exchange)
 	assert.Empty(t, backend.events)
-	exchange.Request = &request.RequestInfo{Path: "/apis", Verb: "get"}
+	exchange.Request = &genericapirequest.RequestInfo{Path: "/apis", Verb: "get"}
 	j.Exchanged(exchange)
 	assert.Len(t, backend.events, 1)
 	assert.Nil(t, backend.events[0].ObjectRef)

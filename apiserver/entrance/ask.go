@@ -28,7 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apiserver/pkg/endpoints/request"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"entente.dev/entente/peering/passage"
 	"entente.dev/entente/peering/protocol"
@@ -40,7 +40,7 @@ type ask struct {
 	// path is where in the API, not escaped; query is as it was sent.
 	path, query string
 	// info is what kube-apiserver will take it for.
-	info *request.RequestInfo
+	info *genericapirequest.RequestInfo
 	// discovery says that it is open to all who may use the capability.
 	discovery bool
 	// namespace is where it is granted, if it is; empty: in the whole cluster.
@@ -88,8 +88,8 @@ func (e *Entrance) readAsk(r *http.Request) (*ask, Reason) {
 }
 
 // requests reads requests as kube-apiserver does.
-func requests() *request.RequestInfoFactory {
-	return &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+func requests() *genericapirequest.RequestInfoFactory {
+	return &genericapirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 }
 
 // newAsk is what a request to the API asks for.

@@ -17,13 +17,13 @@ limitations under the License.
 package entrance
 
 import (
-	"slices"
 	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/component-helpers/auth/rbac/validation"
 
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/controllers/access"
 	"entente.dev/entente/controllers/rules"
 )
 
@@ -31,9 +31,8 @@ import (
 type capability struct {
 	from *peeringv1alpha1.PeeringCapability
 	// usable says that its rules are such as may be granted (G1).
-	usable    bool
-	rules     []rbacv1.PolicyRule
-	consumers []peeringv1alpha1.Consumer
+	usable bool
+	rules  []rbacv1.PolicyRule
 }
 
 func newCapability(from *peeringv1alpha1.PeeringCapability) *capability {
@@ -42,7 +41,7 @@ func newCapability(from *peeringv1alpha1.PeeringCapability) *capability {
 	if _, faulty := rules.Fault(&from.Spec); faulty {
 		return &capability{from: from}
 	}
-	c := &capability{from: from, usable: true, consumers: from.Spec.Consumers}
+	c := &capability{from: from, usable: true}
 	for _, rule := range from.Spec.Rules {
 		c.rules = append(c.rules, rbacv1.PolicyRule{
 			Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources,
@@ -54,9 +53,7 @@ func newCapability(from *peeringv1alpha1.PeeringCapability) *capability {
 
 // isFor tells whether a ServiceAccount of the other cluster is a consumer.
 func (c *capability) isFor(namespace, name string) bool {
-	return slices.ContainsFunc(c.consumers, func(consumer peeringv1alpha1.Consumer) bool {
-		return consumer.Namespace == namespace && consumer.Name == name
-	})
+	return access.Names(&c.from.Spec, namespace, name)
 }
 
 // allows tells whether one of the rules allows something.

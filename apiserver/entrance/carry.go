@@ -33,12 +33,12 @@ import (
 )
 
 // carry has the host cluster answer the request, for as long as that stands.
-func (v *visit) carry(s *standing) {
+func (v *visit) carry(ctx context.Context, s *standing) {
 	if v.r.ContentLength > maxBody {
 		v.refuse(BodyTooLarge)
 		return
 	}
-	ctx, release := v.entrance.streams.Hold(v.r.Context(), s.stands)
+	ctx, release := v.entrance.streams.Hold(ctx, s.stands)
 	defer release()
 	v.w.ctx = ctx
 	// That is stopped before release, which ends the context too.

@@ -21,7 +21,7 @@ import (
 	"errors"
 	"net/http"
 
-	"k8s.io/apiserver/pkg/endpoints/request"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/utils/clock"
 
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
@@ -58,7 +58,7 @@ type Config struct {
 type Entrance struct {
 	config       Config
 	limits       Limits
-	requests     *request.RequestInfoFactory
+	requests     *genericapirequest.RequestInfoFactory
 	capabilities *capabilities
 	presences    *presences
 	streams      *stream.Supervisor
@@ -111,7 +111,7 @@ func (e *Entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer v.presence.leave()
-	s, reason := v.standing()
+	s, reason := v.standing(r.Context())
 	if reason != "" {
 		v.refuse(reason)
 		return
@@ -123,5 +123,5 @@ func (e *Entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		defer v.presence.stayed()
 	}
-	v.carry(s)
+	v.carry(r.Context(), s)
 }

@@ -19,7 +19,7 @@ package entrance
 import (
 	"time"
 
-	"k8s.io/apiserver/pkg/endpoints/request"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"entente.dev/entente/peering/gateway"
 	"entente.dev/entente/peering/record"
@@ -49,7 +49,7 @@ type Exchange struct {
 	// Token is the SHA-256 hash of the token, zero if there is none.
 	Token record.Digest
 	// Request is what is asked of the API; nil: nothing that could be read.
-	Request *request.RequestInfo
+	Request *genericapirequest.RequestInfo
 	// Code is the status code of the answer; 0: there was none.
 	Code int
 	// Reason is why it was refused or ended; empty: it was not.

@@ -89,6 +89,8 @@ type fixture struct {
 	lock         sync.Mutex
 	specs        map[string]record.Spec
 	capabilities map[string]*peeringv1alpha1.PeeringCapability
+	// answered and reset are how many streams were, of those opened by frames.
+	answered, reset int
 }
 
 func newFixture(t *testing.T, limits Limits) *fixture {

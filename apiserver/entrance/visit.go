@@ -17,6 +17,7 @@ limitations under the License.
 package entrance
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"net/http"
@@ -53,7 +54,7 @@ func (e *Entrance) visit(w http.ResponseWriter, r *http.Request, peer *gateway.P
 func (v *visit) enter() Reason { return v.presence.enter(v.entrance.config.Clock.Now()) }
 
 // standing finds out what the request stands on, or why it is not let in.
-func (v *visit) standing() (*standing, Reason) {
+func (v *visit) standing(ctx context.Context) (*standing, Reason) {
 	asked, reason := v.entrance.readAsk(v.r)
 	if reason != "" {
 		return nil, reason
@@ -68,11 +69,11 @@ func (v *visit) standing() (*standing, Reason) {
 	if reason != "" {
 		return nil, reason
 	}
-	verifier, err := v.entrance.verifierOf(v.presence, v.peer, ground.issuer)
+	verifier, err := v.entrance.verifierOf(v.presence, v.peer, ground.issuer) //nolint:contextcheck // it outlives the request
 	if err != nil {
 		return nil, AwaitingIssuer
 	}
-	workload, err := verifier.Verify(v.r.Context(), token, asked.capability, v.presence.failures)
+	workload, err := verifier.Verify(ctx, token, asked.capability, v.presence.failures)
 	if err != nil {
 		var refusal *workloadtoken.Refusal
 		if !errors.As(err, &refusal) {
@@ -82,7 +83,8 @@ func (v *visit) standing() (*standing, Reason) {
 	}
 	v.about.User = workload.Username
 	s := &standing{entrance: v.entrance, peer: v.peer, ask: asked, issuer: ground.issuer, workload: workload}
-	return s, s.fault()
+	reason = s.fault()
+	return s, reason
 }
 
 // refuse answers why the request is not let in, or not answered, and does not wait for long:
@@ -100,7 +102,8 @@ func (v *visit) refuse(reason Reason) {
 		defer v.presence.told()
 	}
 	if v.body == nil {
-		_ = v.w.control.SetReadDeadline(time.Now().Add(v.entrance.limits.Refuse))
+		// Over HTTP/1.1 the server reads it before it answers, for which there has to be time.
+		_ = v.w.control.SetReadDeadline(time.Now().Add(v.entrance.limits.Refuse / 2))
 	}
 	v.w.patience = min(v.w.patience, v.entrance.limits.Refuse)
 	refusalOf(reason).write(v.w, reason)

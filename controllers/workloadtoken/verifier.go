@@ -175,7 +175,7 @@ func (v *Verifier) recall(this presented) (finding, bool) {
 }
 
 func (v *Verifier) verify(ctx context.Context, token, capability string) (*Workload, error) {
-	authenticator, err := v.authenticator(capability)
+	authenticator, err := v.authenticator(capability) //nolint:contextcheck // it outlives the request
 	if err != nil {
 		return nil, err
 	}

@@ -408,7 +408,14 @@ func TestR15NothingOfATokenIsLogged(t *testing.T) {
 	v := newVerifier(t, clock, key)
 	claims := good(clock.Now())
 	for _, changes := range []claimSet{
-		{}, {"aud": canary}, {"sub": canary}, {"iss": "https://" + canary}, {"exp": canary}, {"iat": canary}, {"nbf": canary}, {"exp": 1},
+		{},
+		{"aud": canary},
+		{"sub": canary},
+		{"iss": "https://" + canary},
+		{"exp": canary},
+		{"iat": canary},
+		{"nbf": canary},
+		{"exp": 1},
 		{"_claim_names": map[string]string{"groups": canary}, "_claim_sources": map[string]any{canary: map[string]string{"endpoint": "https://" + canary}}},
 		{"_claim_names": map[string]string{"groups": canary}},
 	} {

@@ -60,7 +60,7 @@ const formerOpenAPI = "application/com.github.proto-openapi.spec.v2@v1.0+protobu
 func Answer(response *http.Response, upgrade bool) error {
 	switching := response.StatusCode == http.StatusSwitchingProtocols
 	switch {
-	case switching && !(upgrade && isWebSocket(response.Header)), response.StatusCode < http.StatusOK && !switching:
+	case switching && (!upgrade || !isWebSocket(response.Header)), response.StatusCode < http.StatusOK && !switching:
 		return ErrAnswer
 	case response.StatusCode >= http.StatusMultipleChoices && response.StatusCode < http.StatusBadRequest && response.StatusCode != http.StatusNotModified:
 		return ErrAnswer

@@ -124,14 +124,14 @@ func TestG7Trailers(t *testing.T) {
 	}))
 	server.EnableHTTP2 = true
 	server.StartTLS()
-	defer server.Close()
+	t.Cleanup(server.Close)
 	for _, two := range []bool{true, false} {
 		transport := server.Client().Transport.(*http.Transport).Clone()
 		transport.ForceAttemptHTTP2 = two
 		if !two {
 			transport.TLSClientConfig.NextProtos = []string{"http/1.1"}
 		}
-		defer transport.CloseIdleConnections()
+		t.Cleanup(transport.CloseIdleConnections)
 		for _, read := range []bool{true, false} {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
 			require.NoError(t, err)
