@@ -342,7 +342,7 @@ func TestG7AnswersAreTaken(t *testing.T) {
 			for range 3 {
 				_, _ = io.WriteString(w, "{}")
 				w.(http.Flusher).Flush()
-				<-after(250 * time.Millisecond)
+				<-after(120 * time.Millisecond)
 			}
 		})
 		transport = f.client(two)

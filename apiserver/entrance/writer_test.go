@@ -22,7 +22,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"io"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -80,32 +79,39 @@ func TestG7NothingIsInterruptedLater(t *testing.T) {
 	}
 }
 
-// G7: a peer that takes streams back at any moment ends nothing but those.
+// G7: a peer that takes a stream back just as its answer ends, or as its body does, ends
+// nothing but that.
 func TestG7StreamsThatAreReset(t *testing.T) {
 	f := newFixture(t, Limits{Requests: 1e6, Burst: 1e6})
 	f.host.answers(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, "{}") // whether or not there is a body yet
+		_, _ = io.WriteString(w, "{}")
+		w.(http.Flusher).Flush()
 	})
-	until := time.Now().Add(1500 * time.Millisecond)
+	until := time.Now().Add(time.Second)
 	var peers sync.WaitGroup
 	for i := range 8 {
+		transport := f.client(true)
+		path, token := apiPath+"/api/v1/namespaces/shop/configmaps", f.token()
 		peers.Go(func() {
-			framer := f.frames(1 << 20)
-			for stream := uint32(1); time.Now().Before(until); stream += 2 {
-				method, path := http.MethodGet, "/api/v1/nodes"
+			for time.Now().Before(until) {
+				ctx, cancel := context.WithCancel(t.Context())
+				sent, more := io.Pipe()
+				r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+f.address+path, sent)
+				assert.NoError(t, err)
+				r.Header.Set("Authorization", "Bearer "+token)
 				if i%2 == 0 {
-					method, path = http.MethodPost, "/api/v1/namespaces/shop/configmaps"
+					r.Method, r.Body = http.MethodGet, http.NoBody
 				}
-				_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: f.block(method, path), EndHeaders: true, EndStream: i%2 == 1})
-				moment, _ := rand.Int(rand.Reader, big.NewInt(3000))
-				<-after(time.Duration(moment.Int64()) * time.Microsecond)
-				if i%2 == 0 {
-					_ = framer.WriteData(stream, true, []byte("{}"))
+				go func() { _, _ = more.Write([]byte("{}")); _ = more.Close() }()
+				response, err := transport.RoundTrip(r)
+				if assert.NoError(t, err) {
+					_, _ = io.ReadFull(response.Body, make([]byte, 2))
+					cancel()
+					_ = response.Body.Close()
 				}
-				if i%4 != 0 {
-					_ = framer.WriteRSTStream(stream, http2.ErrCodeCancel)
-				}
+				_ = sent.Close()
+				cancel()
 			}
 		})
 	}
@@ -115,8 +121,8 @@ func TestG7StreamsThatAreReset(t *testing.T) {
 }
 
 // frames opens a connection of HTTP/2 on which frames can be written. What comes back is
-// read, and of each body no more is to come than that.
-func (f *fixture) frames(window uint32) *http2.Framer {
+// read, and no byte of a body is to come.
+func (f *fixture) frames() *http2.Framer {
 	f.t.Helper()
 	config := f.tls()
 	config.NextProtos = []string{"h2"}
@@ -125,7 +131,7 @@ func (f *fixture) frames(window uint32) *http2.Framer {
 	_, err = io.WriteString(conn, http2.ClientPreface)
 	require.NoError(f.t, err)
 	framer := http2.NewFramer(conn, conn)
-	require.NoError(f.t, framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: window}))
+	require.NoError(f.t, framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}))
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		for {
@@ -174,7 +180,7 @@ func TestP11RefusalsThatAreNotTaken(t *testing.T) {
 	f := newFixture(t, Limits{Requests: 0.001, Burst: 10, Refuse: 300 * time.Millisecond})
 	f.edit(func(p *record.Peer) { p.Remote.Offer.Body.Capabilities = nil })
 	const requests = 10 + maxTold + 40
-	framer := f.frames(0)
+	framer := f.frames()
 	block := f.block(http.MethodGet, "/api")
 	began := time.Now()
 	for i := range uint32(requests) {
