@@ -19,6 +19,7 @@ package tokenexchange
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -37,6 +38,7 @@ import (
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/controllers/access"
 	"entente.dev/entente/controllers/peerprovider"
+	"entente.dev/entente/controllers/workloadtoken"
 	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/peering/record"
 )
@@ -139,6 +141,7 @@ func TestG6Judgement(t *testing.T) {
 			again(func(p *record.Peer) { p.Remote.Offer.Body.Issuer = nil }), "False InvalidSpec", unpublished,
 		},
 		"nobody is let in":    {func(f *fixture) { f.serves = false }, "False ApplyError", "no gateway, or no host cluster"},
+		"no key signs tokens": {func(f *fixture) { f.refusal = fmt.Errorf("planted: %w", workloadtoken.ErrNoKey) }, "False InvalidSpec", "of a kind that signs tokens"},
 		"it cannot be loaded": {func(f *fixture) { f.refusal = errors.New("planted") }, "False ApplyError", "of a kind that is not supported"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,6 +17,7 @@ limitations under the License.
 package tokenexchange
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -25,6 +26,7 @@ import (
 
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/controllers/peerprovider"
+	"entente.dev/entente/controllers/workloadtoken"
 	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/peering/record"
 )
@@ -111,7 +113,10 @@ func (c *Controller) judgeIssuer(shown peeringv1alpha1.PeerIssuer, rec *record.P
 		return invalid(c.sharedMessage(by))
 	}
 	// What it says may quote what the peer has published.
-	if err := c.verifier(issuer, rec.Remote.ClusterUUID); err != nil {
+	switch err := c.verifier(issuer, rec.Remote.ClusterUUID); {
+	case errors.Is(err, workloadtoken.ErrNoKey):
+		return invalid("No key of the issuer is of a kind that signs tokens: those of RSA and ECDSA are.")
+	case err != nil:
 		return finding{peeringv1alpha1.ReasonApplyError, "Tokens cannot be verified with the issuer: its URL or its keys are of a kind that is not supported."}
 	}
 	return finding{peeringv1alpha1.ReasonInUse, "Tokens of the ServiceAccounts of cluster " + rec.Remote.ClusterUUID + " are verified with this issuer."}
