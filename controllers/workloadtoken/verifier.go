@@ -195,8 +195,13 @@ func (v *Verifier) verify(ctx context.Context, token, capability string) (*Workl
 	if !ok {
 		return nil, &Refusal{Malformed}
 	}
-	if reason := claims.fault(v.issuer, protocol.Audience(v.ours, capability), v.clock.Now()); reason != "" {
+	now := v.clock.Now()
+	if reason := claims.fault(v.issuer, protocol.Audience(v.ours, capability), now); reason != "" {
 		return nil, &Refusal{reason}
+	}
+	if !authentic && (claims.issued.After(now) || claims.notBefore.After(now)) {
+		// It was too early by a moment, which has passed meanwhile.
+		return nil, &Refusal{NotYetValid}
 	}
 	// Both have to agree: on whether, and on who.
 	if !authentic || response.User.GetName() != v.prefix+claims.subject {

@@ -148,6 +148,11 @@ func TestG6GoodTokensAreNotRememberedAsBad(t *testing.T) {
 	clock.SetTime(now)
 	_, err = v.Verify(t.Context(), early, logs, lenient())
 	require.NoError(t, err)
+	// Nor is one that is of the future to the authenticator alone.
+	early = key.sign(good(now.Add(2 * time.Minute)))
+	clock.SetTime(now.Add(90 * time.Second))
+	_, err = v.Verify(t.Context(), early, logs, lenient())
+	assert.Equal(t, NotYetValid, reasonOf(t, err))
 }
 
 // G6: every other token is refused, for one of a closed set of reasons.
