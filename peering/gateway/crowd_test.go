@@ -90,9 +90,18 @@ func TestP11RefusalsAreNotWaitedFor(t *testing.T) {
 		require.NoError(t, encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}))
 	}
 	const streams = 10
+	counted := func() (n int) {
+		f.gateway.crowd.mu.Lock()
+		defer f.gateway.crowd.mu.Unlock()
+		for _, each := range f.gateway.crowd.sources {
+			n += each
+		}
+		return n
+	}
 	for i := range streams {
 		require.NoError(t, framer.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: header.Bytes(), EndHeaders: true, EndStream: true}))
 	}
+	require.Eventually(t, func() bool { return counted() == streams }, soon, tick, "those that wait are counted")
 	require.NoError(t, connection.SetReadDeadline(time.Now().Add(soon)))
 	reset := 0
 	for reset < streams {

@@ -168,4 +168,6 @@ func (v *visit) answer(code int, message any) {
 	_ = v.control.SetWriteDeadline(time.Now().Add(wait))
 	v.w.WriteHeader(code)
 	_, _ = v.w.Write(body)
+	// While it waits to be taken the request is still under way, and counted.
+	_ = v.control.Flush()
 }
