@@ -151,14 +151,18 @@ func TestR15ProxyPasswordIsNotPrinted(t *testing.T) {
 // What the flags say is what the server gets.
 func TestPeeringConfig(t *testing.T) {
 	p, _ := parsed(t)
-	assert.Equal(t, apiserver.PeeringConfig{GatewayBindAddress: net.IPv4zero, GatewayPort: 9443, Endpoints: []string(nil), ProjectLabel: "peering.entente.dev/project"}, p.config(false))
+	assert.Equal(t, apiserver.PeeringConfig{
+		GatewayBindAddress: net.IPv4zero, GatewayPort: 9443, Endpoints: []string(nil), ProjectLabel: "peering.entente.dev/project",
+		Workloads: apiserver.WorkloadLimits{QPS: 100, Burst: 200, MaxInFlight: 1024},
+	}, p.config(false))
 	config := p.config(true)
 	assert.Equal(t, "127.0.0.1", config.GatewayBindAddress.String(), "standalone")
 	assert.True(t, config.AllowLocalEndpoints, "standalone")
 
 	p, _ = parsed(t, "--gateway-bind-address=192.0.2.1", "--gateway-port=1", "--gateway-endpoint=https://a", "--gateway-endpoint=https://b",
 		"--gateway-allow-local-endpoints", "--peer-proxy-url=http://user:password@proxy", "--deny-egress-cidrs=10.1.2.3/8,fd00::/8",
-		"--cluster-alias=east", "--project-label=example.com/team", "--cluster-uuid=0a1b2c3d-0000-4000-8000-00000000000f", "--accept-restored-store", "--accept-changed-cluster-uuid")
+		"--cluster-alias=east", "--project-label=example.com/team", "--cluster-uuid=0a1b2c3d-0000-4000-8000-00000000000f", "--accept-restored-store", "--accept-changed-cluster-uuid",
+		"--workload-qps=1.5", "--workload-burst=2", "--workload-max-inflight=3")
 	config = p.config(true)
 	require.NotNil(t, config.ProxyURL)
 	assert.Equal(t, "http://user:password@proxy", config.ProxyURL.String())
@@ -167,5 +171,6 @@ func TestPeeringConfig(t *testing.T) {
 		GatewayBindAddress: net.ParseIP("192.0.2.1"), GatewayPort: 1, Endpoints: []string{"https://a", "https://b"},
 		AllowLocalEndpoints: true, DenyEgress: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")},
 		ClusterAlias: "east", ProjectLabel: "example.com/team", ClusterUUID: "0a1b2c3d-0000-4000-8000-00000000000f", AcceptRestoredStore: true, AcceptChangedClusterUUID: true,
+		Workloads: apiserver.WorkloadLimits{QPS: 1.5, Burst: 2, MaxInFlight: 3},
 	}, config)
 }
