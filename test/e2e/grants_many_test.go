@@ -134,7 +134,7 @@ func (g *granting) uninstalled(t *testing.T) {
 	const selector = "app.kubernetes.io/managed-by=entente"
 	args := []string{"clusterrole,clusterrolebinding,role,rolebinding", "-A", "-l", selector}
 	before := g.east.MustKubectl(t, auditor, "", append([]string{"get", "-o", "name"}, args...)...)
-	assert.Equal(t, 10, strings.Count(before, "entente-"), before)
+	assert.Equal(t, 12, strings.Count(before, "entente-"), before)
 	g.east.MustKubectl(t, kube.Admin, "", append([]string{"delete"}, args...)...)
 	left := g.objects(t.Context(), t, selector)
 	assert.Zero(t, left.count())

@@ -393,7 +393,9 @@ func (g *granting) consumed(t *testing.T) {
 		result = g.east.Kubectl(t, auditor, "", append([]string{"auth", "can-i", "--as", g.stranger}, strings.Fields(args)...)...)
 		assert.Equal(t, "no", strings.TrimSpace(result.Stdout), "%s, as another ServiceAccount", args)
 	}
-	assert.Equal(t, 8, strings.Count(g.east.MustKubectl(t, auditor, "", "get", "clusterrole,clusterrolebinding,role,rolebinding", "-A",
+	// A pair in each of three namespaces and one for the cluster, and one by which Entente may be
+	// the consumer (H2).
+	assert.Equal(t, 10, strings.Count(g.east.MustKubectl(t, auditor, "", "get", "clusterrole,clusterrolebinding,role,rolebinding", "-A",
 		"-l", "peering.entente.dev/peer=west", "-o", "name"), "entente-"))
 	assert.Contains(t, g.east.MustKubectl(t, auditor, "", "get", "rolebinding", "-n", "b1", "-l", "app.kubernetes.io/managed-by=entente", "-o", "wide"), g.consumer)
 }
