@@ -78,7 +78,7 @@ test-e2e: kube ## Run the tests with real control planes
 	@hack/test.sh e2e
 
 .PHONY: bench
-bench: ## Run the benchmarks (BENCHTIME=1s)
+bench: kube ## Run the benchmarks (BENCHTIME=1s)
 	@hack/test.sh bench
 
 .PHONY: generate
