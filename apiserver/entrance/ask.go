@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"entente.dev/entente/peering/passage"
 	"entente.dev/entente/peering/protocol"
@@ -89,7 +90,7 @@ func (e *Entrance) readAsk(r *http.Request) (*ask, Reason) {
 
 // requests reads requests as kube-apiserver does.
 func requests() *genericapirequest.RequestInfoFactory {
-	return &genericapirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+	return genericapiserver.NewRequestInfoResolver(&genericapiserver.Config{LegacyAPIGroupPrefixes: sets.NewString(genericapiserver.DefaultLegacyAPIPrefix)})
 }
 
 // newAsk is what a request to the API asks for.

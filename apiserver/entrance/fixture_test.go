@@ -24,6 +24,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"io"
 	"net"
@@ -241,7 +242,11 @@ func (f *fixture) grant(objects ...record.GrantedObject) {
 		objects = append(objects, acting)
 	}
 	f.must(func(tx record.Tx) error {
-		return tx.PutGrant(&record.Grant{PeerUID: uid, PeerName: "west", Capability: logs, Objects: objects})
+		// What was there goes, and the rest is brought into order.
+		if err := tx.PutGrant(&record.Grant{PeerUID: uid, PeerName: "west", Capability: logs}); err != nil {
+			return err
+		}
+		return record.ChangeGrant(tx, record.GrantChange{PeerUID: uid, PeerName: "west", Capability: logs, Put: objects})
 	})
 }
 
@@ -413,7 +418,11 @@ func (f *fixture) client(two bool) *http.Transport {
 }
 
 func (f *fixture) tls() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &f.data, nil }}
+	authority, err := pki.ParseAuthority(f.Authority().Current.Certificate)
+	require.NoError(f.t, err)
+	roots := x509.NewCertPool()
+	roots.AddCert(authority)
+	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: roots, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &f.data, nil }}
 }
 
 // request is one with a valid token.

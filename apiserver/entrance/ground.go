@@ -17,8 +17,6 @@ limitations under the License.
 package entrance
 
 import (
-	"slices"
-
 	"entente.dev/entente/controllers/access"
 	"entente.dev/entente/peering/gateway"
 	"entente.dev/entente/peering/protocol"
@@ -69,8 +67,7 @@ func granted(ledger record.Reader, peerUID, capability, namespace string) bool {
 		return false
 	case namespace == "":
 		return grant.ClusterWide()
+	default:
+		return grant.Covers(namespace)
 	}
-	return slices.ContainsFunc(grant.Objects, func(o record.GrantedObject) bool {
-		return o.Kind == record.KindRole && o.Namespace == namespace && o.UID != "" && !o.IsImpersonation()
-	})
 }

@@ -63,7 +63,7 @@ func TestG7NothingIsInterruptedLater(t *testing.T) {
 		var protocols http.Protocols
 		protocols.SetHTTP1(!two)
 		protocols.SetHTTP2(two)
-		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, Protocols: &protocols}
+		transport := &http.Transport{TLSClientConfig: server.Client().Transport.(*http.Transport).TLSClientConfig.Clone(), Protocols: &protocols}
 		t.Cleanup(transport.CloseIdleConnections)
 		for range 3 {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, http.NoBody)

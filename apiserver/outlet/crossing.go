@@ -55,9 +55,8 @@ type crossing struct {
 func (c *crossing) carry(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		failure := recover()
-		//nolint:errorlint // what was panicked with is compared, as net/http does
-		cut := failure == http.ErrAbortHandler
-		if failure != nil && (!cut || !c.quiet && c.in.Context().Err() == nil) {
+		err, _ := failure.(error)
+		if failure != nil && (!errors.Is(err, http.ErrAbortHandler) || !c.quiet && c.in.Context().Err() == nil) {
 			panic(failure)
 		}
 	}()

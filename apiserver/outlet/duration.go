@@ -23,6 +23,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 )
 
 // duration is how an answer may end.
@@ -40,7 +41,7 @@ const (
 
 // requests reads requests as kube-apiserver does.
 func requests() *genericapirequest.RequestInfoFactory {
-	return &genericapirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+	return genericapiserver.NewRequestInfoResolver(&genericapiserver.Config{LegacyAPIGroupPrefixes: sets.NewString(genericapiserver.DefaultLegacyAPIPrefix)})
 }
 
 // durationOf tells it of a request for a path in the API of the peer. There, too, a request

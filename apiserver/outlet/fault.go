@@ -17,6 +17,7 @@ limitations under the License.
 package outlet
 
 import (
+	"errors"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,8 +49,8 @@ func (f *fault) Error() string { return f.text }
 
 // refuse answers in the words of the fault. All errors are some.
 func (o *Outlet) refuse(w http.ResponseWriter, r *http.Request, peer string, err error) {
-	f, ok := err.(*fault) //nolint:errorlint // none is wrapped
-	if !ok {
+	var f *fault
+	if !errors.As(err, &f) {
 		f = &fault{code: http.StatusInternalServerError, text: "the request could not be carried"}
 	}
 	responsewriters.ErrorNegotiated(f.status(peer), o.serializer, peeringv1alpha1.SchemeGroupVersion, w, r)

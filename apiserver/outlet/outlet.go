@@ -43,15 +43,14 @@ import (
 // old to be kept.
 const sweepInterval = time.Second
 
-// Config is what an Outlet is made of. All but Tokens, Register and Limits is required.
+// Config is what an Outlet is made of. All but Register and Limits is required.
 type Config struct {
 	Ledger record.Reader
 	// Specs finds what a ClusterPeer says now, Capabilities what there is of a
 	// PeeringCapability now; false: there is none. They are quick.
 	Specs        record.Specs
 	Capabilities func(name string) (*peeringv1alpha1.PeeringCapability, bool)
-	// Tokens makes tokens for ServiceAccounts. Nil: there is no host cluster, and nobody
-	// is carried anywhere.
+	// Tokens makes tokens for ServiceAccounts.
 	Tokens corev1client.ServiceAccountsGetter
 	Dialer *client.Dialer
 	Clock  clock.WithTicker
@@ -71,7 +70,7 @@ type Outlet struct {
 	limits       Limits
 	clock        clock.WithTicker
 
-	tokens   *tokens // nil: there is no host cluster
+	tokens   *tokens
 	carriers *carriers
 	turnout  *turnout
 	requests *genericapirequest.RequestInfoFactory
@@ -83,8 +82,8 @@ var _ clusterpeer.Carrier = &Outlet{}
 
 // New returns an Outlet, which is to be run.
 func New(config Config) (*Outlet, error) {
-	if config.Ledger == nil || config.Specs == nil || config.Capabilities == nil || config.Dialer == nil || config.Clock == nil || config.Serializer == nil {
-		return nil, errors.New("could not make an outlet: it needs a ledger, the specs of ClusterPeers and PeeringCapabilities, a dialer, a clock and a serializer")
+	if config.Ledger == nil || config.Specs == nil || config.Capabilities == nil || config.Tokens == nil || config.Dialer == nil || config.Clock == nil || config.Serializer == nil {
+		return nil, errors.New("could not make an outlet: it needs a ledger, the specs of ClusterPeers and PeeringCapabilities, who makes tokens, a dialer, a clock and a serializer")
 	}
 	counts, err := newMetrics(config.Register)
 	if err != nil {
@@ -94,14 +93,12 @@ func New(config Config) (*Outlet, error) {
 	o := &Outlet{
 		ledger: config.Ledger, specs: config.Specs, capabilities: config.Capabilities,
 		serializer: config.Serializer, limits: limits, clock: config.Clock,
+		tokens:   newTokens(config.Tokens, config.Clock, limits.Tokens),
 		carriers: newCarriers(config.Dialer, config.Ledger, config.Clock, limits.Requests),
 		turnout:  newTurnout(limits),
 		requests: requests(),
 		streams:  stream.New(config.Clock),
 		metrics:  counts,
-	}
-	if config.Tokens != nil {
-		o.tokens = newTokens(config.Tokens, config.Clock, limits.Tokens)
 	}
 	return o, nil
 }
@@ -121,9 +118,7 @@ func (o *Outlet) Run(ctx context.Context) {
 			return
 		case <-ticker.C():
 			o.carriers.sweep()
-			if o.tokens != nil {
-				o.tokens.sweep()
-			}
+			o.tokens.sweep()
 		}
 	}
 }
@@ -159,9 +154,6 @@ func (o *Outlet) carry(w http.ResponseWriter, r *http.Request, to clusterpeer.De
 	peer, err := on.look()
 	if err != nil {
 		return err
-	}
-	if o.tokens == nil {
-		return &fault{code: http.StatusServiceUnavailable, text: "there is no host cluster, whose ServiceAccounts could be known to the peer"}
 	}
 	leave, err := o.turnout.enter(to.UID, upgrade)
 	if err != nil {

@@ -188,26 +188,20 @@ func TestG8Ground(t *testing.T) {
 // What may be different in a while is 503, and says when to ask again.
 func TestG8Unavailable(t *testing.T) {
 	for name, test := range map[string]struct {
-		make  option
 		spoil func(*world)
 		says  string
 		retry string
 	}{
-		"the ledger is out of sight": {nil, func(w *world) { w.ledger.SetFresh(record.ErrStale) }, "lost sight", "1"},
-		"no endpoint":                {nil, func(w *world) { w.edit(func(p *record.Peer) { p.Remote.Endpoints = nil }) }, "has no endpoint", "5"},
-		"no data credential":         {nil, func(w *world) { w.edit(func(p *record.Peer) { p.Remote.Data = nil }) }, "no certificate", "5"},
-		"not certified yet":          {nil, func(w *world) { w.edit(func(p *record.Peer) { p.Remote.Data.Certificate = nil }) }, "no certificate", "5"},
-		"expired":                    {nil, func(w *world) { w.edit(func(p *record.Peer) { p.Remote.Data.NotAfter = noon() }) }, "no certificate", "5"},
-		"no host cluster":            {func(c *Config) { c.Tokens = nil }, func(*world) {}, "no host cluster", ""},
-		"nobody there":               {nil, func(w *world) { w.edit(func(p *record.Peer) { p.Remote.Endpoints = []string{"https://127.0.0.1:1"} }) }, "cannot be reached", "1"},
-		"the host makes no token":    {nil, func(w *world) { w.host.set(func() { w.host.refuse = &metav1.Status{Code: 500, Message: canary} }) }, "made no token", "1"},
+		"the ledger is out of sight": {func(w *world) { w.ledger.SetFresh(record.ErrStale) }, "lost sight", "1"},
+		"no endpoint":                {func(w *world) { w.edit(func(p *record.Peer) { p.Remote.Endpoints = nil }) }, "has no endpoint", "5"},
+		"no data credential":         {func(w *world) { w.edit(func(p *record.Peer) { p.Remote.Data = nil }) }, "no certificate", "5"},
+		"not certified yet":          {func(w *world) { w.edit(func(p *record.Peer) { p.Remote.Data.Certificate = nil }) }, "no certificate", "5"},
+		"expired":                    {func(w *world) { w.edit(func(p *record.Peer) { p.Remote.Data.NotAfter = noon() }) }, "no certificate", "5"},
+		"nobody there":               {func(w *world) { w.edit(func(p *record.Peer) { p.Remote.Endpoints = []string{"https://127.0.0.1:1"} }) }, "cannot be reached", "1"},
+		"the host makes no token":    {func(w *world) { w.host.set(func() { w.host.refuse = &metav1.Status{Code: 500, Message: canary} }) }, "made no token", "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var options []option
-			if test.make != nil {
-				options = append(options, test.make)
-			}
-			w := newWorld(t, options...)
+			w := newWorld(t)
 			test.spoil(w)
 			answer := w.get()
 			assert.Equal(t, http.StatusServiceUnavailable, answer.code)

@@ -80,9 +80,10 @@ func sharing(t *http.Transport) {
 //
 // It fails with a *Failure, or with the error of the context when that is cancelled, and
 // so do reads of the answer's body. One request too many fails at once, as Busy, and so does
-// one that waited for a connection for longer than it takes to open one. How long an answer takes to begin is limited, counted
-// from when some of the request's body was last taken; how long it lasts is not. Interim
-// answers, trailers and what the other cluster calls a status code are dropped.
+// one that waited for a connection for longer than it takes to open one. How long an answer
+// takes to begin is limited, counted from when some of the request's body was last taken; how
+// long it lasts is not. Interim answers, trailers and what the other cluster calls a status
+// code are dropped.
 //
 // A request that is to become a WebSocket has a connection to itself, of HTTP/1.1, whatever
 // the gateway speaks; the others share connections.

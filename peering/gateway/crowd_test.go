@@ -76,6 +76,7 @@ func TestP11RefusalsAreNotWaitedFor(t *testing.T) {
 	plain := f.dial(&certificate, false)
 	plain.post("/peering/v1/none", struct{}{}).is(t, http.StatusNotFound, protocol.FailureInvalid)
 
+	// Whose gateway it is does not matter to who takes no answer.
 	connection, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}, Certificates: []tls.Certificate{certificate}}}).DialContext(t.Context(), "tcp", f.address)
 	require.NoError(t, err)
 	defer connection.Close()

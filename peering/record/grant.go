@@ -112,6 +112,21 @@ func (g *Grant) ClusterWide() bool {
 	})
 }
 
+// Covers tells whether the grant has a Role in a namespace. It is asked for every request
+// that is under way, time and again, and a grant may have thousands of objects.
+func (g *Grant) Covers(namespace string) bool {
+	first, _ := slices.BinarySearchFunc(g.Objects, GrantedObject{Kind: KindRole, Namespace: namespace}, GrantedObject.compare)
+	for _, object := range g.Objects[first:] {
+		if object.Namespace != namespace || object.Kind != KindRole {
+			return false
+		}
+		if object.UID != "" && !object.IsImpersonation() {
+			return true
+		}
+	}
+	return false
+}
+
 // IsGiven tells whether something is there that gives the peer anything, or is about to be
 // taken from it.
 func (g *Grant) IsGiven() bool {

@@ -103,6 +103,30 @@ func TestH2Given(t *testing.T) {
 	assert.False(t, (&record.Grant{}).IsGiven())
 }
 
+// G7: a grant covers the namespaces in which it has a Role, and no others, however many there
+// are; what is about to be made, or stands in its way, covers nothing.
+func TestG7Covers(t *testing.T) {
+	b := newBook(t)
+	change := record.GrantChange{PeerUID: uid, PeerName: "west", Capability: "logs"}
+	foreign := granted(record.KindRole, "foreign", record.GrantPrefix+"1", "")
+	foreign.Foreign = true
+	change.Put = []record.GrantedObject{
+		granted(record.KindRole, "b", record.GrantPrefix+"1", "uid-1"), granted(record.KindRoleBinding, "b", record.GrantPrefix+"1", "uid-2"),
+		granted(record.KindRole, "a", record.GrantPrefix+"2", ""), granted(record.KindRole, "a", record.GrantPrefix+"1", "uid-3"), // one replaces the other
+		granted(record.KindRole, "about", record.GrantPrefix+"1", ""), granted(record.KindRoleBinding, "bound", record.GrantPrefix+"1", "uid-4"),
+		granted(record.KindRole, "z", record.ImpersonationPrefix+"1", "uid-5"), foreign,
+		granted(record.KindClusterRole, "", record.GrantPrefix+"1", "uid-6"),
+	}
+	b.must(func(tx record.Tx) error { return record.ChangeGrant(tx, change) })
+	grant := b.Grant(uid, "logs")
+	for namespace, want := range map[string]bool{
+		"a": true, "b": true, "about": false, "bound": false, "foreign": false, "z": false, "": false, "aa": false, "0": false, "zz": false,
+	} {
+		assert.Equal(t, want, grant.Covers(namespace), namespace)
+	}
+	assert.False(t, (&record.Grant{}).Covers("a"))
+}
+
 // G5: a proof is worth something on the object that it was made for, and nowhere else.
 func TestG5Proof(t *testing.T) {
 	key, err := record.NewGrantKey(bytes.NewReader(bytes.Repeat([]byte{1}, 32)))
