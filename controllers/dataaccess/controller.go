@@ -171,7 +171,7 @@ func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again t
 		return 0, err
 	}
 	again, err = c.secrets.show(ctx, cluster, peer.Remote)
-	return earliest(renewed, again), err
+	return loop.Earliest(renewed, again), err
 }
 
 // knows tells whether it is known which peers there are.
@@ -193,12 +193,4 @@ func (c *Controller) update(ctx context.Context, change func(record.Tx) error) e
 	ctx, cancel := context.WithTimeout(ctx, updateTimeout)
 	defer cancel()
 	return c.ledger.Update(ctx, change)
-}
-
-// earliest returns the earlier of two times to look again, of which 0 is never.
-func earliest(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
 }

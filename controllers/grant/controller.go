@@ -210,7 +210,7 @@ func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again t
 	default:
 		next, err = c.syncPeer(ctx, peer)
 	}
-	return earliest(again, next), errors.Join(strayed, err)
+	return loop.Earliest(again, next), errors.Join(strayed, err)
 }
 
 // knows tells whether it is known what is ours.
@@ -246,13 +246,5 @@ func (c *Controller) syncPeer(ctx context.Context, peer *peeringv1alpha1.Cluster
 	if p.left && !p.isOver() {
 		c.bell.ring(peer.Name)
 	}
-	return earliest(again, p.paused), errors.Join(p.err, c.say(ctx, peer, plan.ClusterUUID != "", p, foreign))
-}
-
-// earliest returns the earlier of two times to look again, of which 0 is never.
-func earliest(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
+	return loop.Earliest(again, p.paused), errors.Join(p.err, c.say(ctx, peer, plan.ClusterUUID != "", p, foreign))
 }

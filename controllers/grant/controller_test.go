@@ -22,7 +22,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -262,13 +261,6 @@ func TestG5Order(t *testing.T) {
 	assert.Len(t, order, 14)
 	assert.Equal(t, []string{"a d8-logs:reader list configmaps", "b d8-logs:reader list configmaps"}, f.grants())
 	f.idles("west")
-}
-
-func TestEarliest(t *testing.T) {
-	assert.Equal(t, time.Duration(0), earliest(0, 0))
-	assert.Equal(t, time.Second, earliest(time.Second, 0))
-	assert.Equal(t, time.Second, earliest(0, time.Second))
-	assert.Equal(t, time.Second, earliest(time.Minute, time.Second))
 }
 
 // G5: a project of 200 namespaces; and one that is as large as can be offered fits a

@@ -27,6 +27,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"entente.dev/entente/controllers/loop"
 )
 
 var (
@@ -191,7 +193,7 @@ func (p *progress) holds(r ref) {
 func (p *progress) waits(pause time.Duration, why trouble) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	p.paused = earliest(p.paused, pause)
+	p.paused = loop.Earliest(p.paused, pause)
 	p.worst = max(p.worst, why)
 }
 

@@ -158,3 +158,12 @@ func enqueue(ctx context.Context, queue workqueue.TypedInterface[cache.ObjectNam
 		DeleteFunc: add,
 	}
 }
+
+// Earliest returns the earlier of two times after which Sync is to be called again, of which
+// 0 is never.
+func Earliest(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}

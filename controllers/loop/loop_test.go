@@ -242,3 +242,10 @@ func TestRunEndsBeforeTheInformerIsSynced(t *testing.T) {
 	cancel()
 	require.NoError(t, l.Run(ctx))
 }
+
+func TestEarliest(t *testing.T) {
+	assert.Equal(t, time.Duration(0), Earliest(0, 0))
+	assert.Equal(t, time.Second, Earliest(time.Second, 0))
+	assert.Equal(t, time.Second, Earliest(0, time.Second))
+	assert.Equal(t, time.Second, Earliest(time.Minute, time.Second))
+}
