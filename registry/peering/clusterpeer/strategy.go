@@ -21,7 +21,6 @@ import (
 	"slices"
 	"strings"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -53,29 +52,24 @@ func newStrategy(scheme *runtime.Scheme) kindStrategy {
 	return kindStrategy{strategy.New(scheme, apiVersion, false)}
 }
 
+// parts are what is written apart; the sensitive fields of the spec can be so, besides.
+func parts() strategy.Parts[peering.ClusterPeer, *peering.ClusterPeer] {
+	return strategy.Parts[peering.ClusterPeer, *peering.ClusterPeer]{
+		Spec:       func(obj *peering.ClusterPeer) any { return &obj.Spec },
+		CopyStatus: func(to, from *peering.ClusterPeer) { to.Status = from.Status },
+	}
+}
+
 func (kindStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
-	peer := obj.(*peering.ClusterPeer)
-	peer.Status = peering.ClusterPeerStatus{}
-	peer.Generation = 1
+	parts().Create(obj)
 	// From the start, so that no ClusterPeer with access goes without losing it (P12).
-	if !slices.Contains(peer.Finalizers, peeringv1alpha1.FinalizerDisconnect) {
+	if peer := obj.(*peering.ClusterPeer); !slices.Contains(peer.Finalizers, peeringv1alpha1.FinalizerDisconnect) {
 		peer.Finalizers = append(peer.Finalizers, peeringv1alpha1.FinalizerDisconnect)
 	}
 }
 
 func (kindStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	peer, oldPeer := obj.(*peering.ClusterPeer), old.(*peering.ClusterPeer)
-	peer.Status = oldPeer.Status
-	bumpGeneration(peer, oldPeer)
-}
-
-// bumpGeneration moves the generation when the spec changed (K2); the library
-// moves it when deletion starts.
-func bumpGeneration(peer, old *peering.ClusterPeer) {
-	peer.Generation = old.Generation
-	if !apiequality.Semantic.DeepEqual(peer.Spec, old.Spec) {
-		peer.Generation++
-	}
+	parts().Update(obj, old)
 }
 
 func (kindStrategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
@@ -106,13 +100,10 @@ func (i Issuers) has(ctx context.Context) bool {
 }
 
 func (s statusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
-	peer, oldPeer := obj.(*peering.ClusterPeer), old.(*peering.ClusterPeer)
-	status := peer.Status
+	parts().UpdateStatus(obj, old)
 	if !s.issuers.has(ctx) {
-		status.Invite = oldPeer.Status.Invite.DeepCopy()
+		obj.(*peering.ClusterPeer).Status.Invite = old.(*peering.ClusterPeer).Status.Invite.DeepCopy()
 	}
-	strategy.Revert(peer, oldPeer)
-	peer.Status = status
 }
 
 func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
@@ -141,7 +132,7 @@ func (sensitiveStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Ob
 			*target = value
 		}
 	}
-	bumpGeneration(peer, oldPeer)
+	parts().Update(peer, oldPeer)
 }
 
 func sensitiveValue(peer *peering.ClusterPeer, i int) string {

@@ -19,7 +19,6 @@ package peeringcapability
 import (
 	"context"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -48,21 +47,18 @@ func newStrategy(scheme *runtime.Scheme) kindStrategy {
 	return kindStrategy{strategy.New(scheme, apiVersion, false)}
 }
 
-func (kindStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
-	capability := obj.(*peering.PeeringCapability)
-	capability.Status = peering.PeeringCapabilityStatus{}
-	capability.Generation = 1
+// parts are what is written apart.
+func parts() strategy.Parts[peering.PeeringCapability, *peering.PeeringCapability] {
+	return strategy.Parts[peering.PeeringCapability, *peering.PeeringCapability]{
+		Spec:       func(obj *peering.PeeringCapability) any { return &obj.Spec },
+		CopyStatus: func(to, from *peering.PeeringCapability) { to.Status = from.Status },
+	}
 }
 
-// PrepareForUpdate moves the generation when the spec changed (K2); the library moves
-// it when deletion starts.
+func (kindStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) { parts().Create(obj) }
+
 func (kindStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	capability, oldCapability := obj.(*peering.PeeringCapability), old.(*peering.PeeringCapability)
-	capability.Status = oldCapability.Status
-	capability.Generation = oldCapability.Generation
-	if !apiequality.Semantic.DeepEqual(capability.Spec, oldCapability.Spec) {
-		capability.Generation++
-	}
+	parts().Update(obj, old)
 }
 
 func (kindStrategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
@@ -78,10 +74,7 @@ func (kindStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) f
 type statusStrategy struct{ kindStrategy }
 
 func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	capability, oldCapability := obj.(*peering.PeeringCapability), old.(*peering.PeeringCapability)
-	status := capability.Status
-	strategy.Revert(capability, oldCapability)
-	capability.Status = status
+	parts().UpdateStatus(obj, old)
 }
 
 func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {

@@ -24,7 +24,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -34,6 +33,7 @@ import (
 	"entente.dev/entente/apis/peering"
 	"entente.dev/entente/apis/peering/install"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/registry/strategy/strategytest"
 )
 
 func newScheme(t *testing.T) *runtime.Scheme {
@@ -88,23 +88,6 @@ func changed(base *peering.PeeringCapability, change func(*peering.PeeringCapabi
 	return out
 }
 
-// metadata are changes of the metadata; none moves the generation, and none may be made
-// by a write of the status.
-func metadata() map[string]func(*peering.PeeringCapability) {
-	return map[string]func(*peering.PeeringCapability){
-		"labels":         func(c *peering.PeeringCapability) { c.Labels = map[string]string{"x": "y"} },
-		"no labels":      func(c *peering.PeeringCapability) { c.Labels = nil },
-		"annotations":    func(c *peering.PeeringCapability) { c.Annotations["x"] = "y" },
-		"finalizers":     func(c *peering.PeeringCapability) { c.Finalizers = nil },
-		"owners":         func(c *peering.PeeringCapability) { c.OwnerReferences = nil },
-		"generation":     func(c *peering.PeeringCapability) { c.Generation = 99 },
-		"the name":       func(c *peering.PeeringCapability) { c.Name, c.GenerateName = "other", "other-" },
-		"the creation":   func(c *peering.PeeringCapability) { c.CreationTimestamp = metav1.Now() },
-		"a deletion":     func(c *peering.PeeringCapability) { c.DeletionTimestamp = &metav1.Time{} },
-		"a grace period": func(c *peering.PeeringCapability) { c.DeletionGracePeriodSeconds = new(int64) },
-	}
-}
-
 // specs are changes of the spec.
 func specs() map[string]func(*peering.PeeringCapability) {
 	return map[string]func(*peering.PeeringCapability){
@@ -120,77 +103,20 @@ func specs() map[string]func(*peering.PeeringCapability) {
 	}
 }
 
-// K2: on create the status is dropped and the generation starts.
-func TestK2Create(t *testing.T) {
-	capability := stored()
-	newStrategy(newScheme(t)).PrepareForCreate(t.Context(), capability)
-	want := stored()
-	want.Status, want.Generation = peering.PeeringCapabilityStatus{}, 1
-	assert.Equal(t, want, capability)
-}
-
-// K2: the generation moves with the spec, by one, and with nothing else; the status
-// cannot be changed here.
-func TestK2Update(t *testing.T) {
+// K2, S1: what can be written through which endpoint, and when the generation moves.
+func TestK2S1Endpoints(t *testing.T) {
 	s := newStrategy(newScheme(t))
-	moves := func(name string, want int64, change func(*peering.PeeringCapability)) {
-		t.Run(name, func(t *testing.T) {
-			old, capability := stored(), changed(stored(), change)
-			wanted := capability.DeepCopy()
-			s.PrepareForUpdate(t.Context(), capability, old)
-			assert.Equal(t, stored(), old)
-			wanted.Generation, wanted.Status = want, old.Status
-			assert.Equal(t, wanted, capability)
-		})
-	}
-	moves("nothing", 3, func(*peering.PeeringCapability) {})
-	for name, change := range metadata() {
-		moves(name, 3, change)
-	}
-	for name, change := range specs() {
-		moves(name, 4, change)
-	}
-	moves("the status", 3, func(c *peering.PeeringCapability) { c.Status = peering.PeeringCapabilityStatus{} })
-	moves("an empty list for none", 3, func(c *peering.PeeringCapability) { c.Spec.Rules[0].ResourceNames = []string{} })
-}
-
-// S1: a write of the status changes the status alone: nothing of the metadata, and
-// nothing of the spec.
-func TestS1StatusUpdate(t *testing.T) {
-	s := statusStrategy{newStrategy(newScheme(t))}
-	status := peering.PeeringCapabilityStatus{ObservedGeneration: 3}
-	changes := metadata()
-	for name, change := range specs() {
-		changes["spec: "+name] = change
-	}
-	for name, change := range changes {
-		t.Run(name, func(t *testing.T) {
-			old, capability := stored(), changed(stored(), change)
-			capability.Status, capability.ManagedFields = status, managedBy("after")
-			s.PrepareForUpdate(t.Context(), capability, old)
-			want := stored()
-			want.Status, want.ManagedFields = status, managedBy("after")
-			assert.Equal(t, want, capability)
-			capability.Labels["a"] = "changed"
-			assert.Equal(t, stored(), old, "nothing is shared")
-		})
-	}
-}
-
-// faults are the causes of an error, as type and path.
-func faults(t *testing.T, err error) (out []string) {
-	t.Helper()
-	if err == nil {
-		return nil
-	}
-	var status apierrors.APIStatus
-	require.ErrorAs(t, err, &status)
-	require.Equal(t, metav1.StatusReasonInvalid, status.Status().Reason)
-	for _, cause := range status.Status().Details.Causes {
-		out = append(out, string(cause.Type)+" "+cause.Field)
-	}
-	slices.Sort(out)
-	return out
+	strategytest.Kind[peering.PeeringCapability, *peering.PeeringCapability]{
+		Main: s, Status: statusStrategy{s}, Stored: stored,
+		Specs: specs(),
+		Same: map[string]func(*peering.PeeringCapability){
+			"an empty list for none": func(c *peering.PeeringCapability) { c.Spec.Rules[0].ResourceNames = []string{} },
+		},
+		CopyStatus: func(to, from *peering.PeeringCapability) { to.Status = from.Status },
+		Other: func() *peering.PeeringCapability {
+			return &peering.PeeringCapability{Status: peering.PeeringCapabilityStatus{ObservedGeneration: 3}}
+		},
+	}.Test(t)
 }
 
 // K1: every fault of form is told at once, by its path and once, whichever validation
@@ -198,7 +124,7 @@ func faults(t *testing.T, err error) (out []string) {
 func TestK1EveryFaultOnCreate(t *testing.T) {
 	create := func(capability *peering.PeeringCapability) []string {
 		rest.FillObjectMetaSystemFields(capability)
-		return faults(t, rest.BeforeCreate(newStrategy(newScheme(t)), requestContext(""), capability))
+		return strategytest.Faults(t, rest.BeforeCreate(newStrategy(newScheme(t)), requestContext(""), capability))
 	}
 	named := func(spec peering.PeeringCapabilitySpec) *peering.PeeringCapability {
 		return &peering.PeeringCapability{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: spec}
@@ -243,7 +169,7 @@ func TestUpdates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := rest.BeforeUpdate(strategies[test.endpoint], requestContext(test.endpoint), changed(stored(), test.change), stored())
-			assert.Equal(t, test.want, faults(t, err))
+			assert.Equal(t, test.want, strategytest.Faults(t, err))
 		})
 	}
 }

@@ -47,18 +47,17 @@ func newStrategy(scheme *runtime.Scheme) kindStrategy {
 	return kindStrategy{strategy.New(scheme, apiVersion, true)}
 }
 
-func (kindStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
-	peer := obj.(*peering.ProjectPeer)
-	peer.Status = peering.ProjectPeerStatus{}
-	peer.Generation = 1
+// parts are what is written apart.
+func parts() strategy.Parts[peering.ProjectPeer, *peering.ProjectPeer] {
+	return strategy.Parts[peering.ProjectPeer, *peering.ProjectPeer]{
+		CopyStatus: func(to, from *peering.ProjectPeer) { to.Status = from.Status },
+	}
 }
 
-// PrepareForUpdate keeps the generation: without a spec it moves when deletion starts
-// and at no other time, which is the library's (K2).
+func (kindStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) { parts().Create(obj) }
+
 func (kindStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	peer, oldPeer := obj.(*peering.ProjectPeer), old.(*peering.ProjectPeer)
-	peer.Status = oldPeer.Status
-	peer.Generation = oldPeer.Generation
+	parts().Update(obj, old)
 }
 
 func (kindStrategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
@@ -74,8 +73,5 @@ func (kindStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) f
 type statusStrategy struct{ kindStrategy }
 
 func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	peer, oldPeer := obj.(*peering.ProjectPeer), old.(*peering.ProjectPeer)
-	status := peer.Status
-	strategy.Revert(peer, oldPeer)
-	peer.Status = status
+	parts().UpdateStatus(obj, old)
 }

@@ -18,13 +18,11 @@ package projectpeer
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -33,6 +31,7 @@ import (
 	"entente.dev/entente/apis/peering"
 	"entente.dev/entente/apis/peering/install"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/registry/strategy/strategytest"
 )
 
 func newScheme(t *testing.T) *runtime.Scheme {
@@ -80,79 +79,16 @@ func changed(base *peering.ProjectPeer, change func(*peering.ProjectPeer)) *peer
 	return out
 }
 
-// metadata are changes that a write of the status must not make.
-func metadata() map[string]func(*peering.ProjectPeer) {
-	return map[string]func(*peering.ProjectPeer){
-		"nothing":      func(*peering.ProjectPeer) {},
-		"labels":       func(p *peering.ProjectPeer) { p.Labels = map[string]string{"x": "y"} },
-		"no labels":    func(p *peering.ProjectPeer) { p.Labels = nil },
-		"annotations":  func(p *peering.ProjectPeer) { p.Annotations["x"] = "y" },
-		"finalizers":   func(p *peering.ProjectPeer) { p.Finalizers = nil },
-		"owners":       func(p *peering.ProjectPeer) { p.OwnerReferences = nil },
-		"generation":   func(p *peering.ProjectPeer) { p.Generation = 99 },
-		"the name":     func(p *peering.ProjectPeer) { p.Name, p.GenerateName = "other", "other-" },
-		"the creation": func(p *peering.ProjectPeer) { p.CreationTimestamp = metav1.Now() },
-		"a deletion":   func(p *peering.ProjectPeer) { p.DeletionTimestamp = &metav1.Time{} },
-	}
-}
-
-// K2: on create the status is dropped and the generation starts.
-func TestK2Create(t *testing.T) {
-	peer := stored()
-	newStrategy(newScheme(t)).PrepareForCreate(t.Context(), peer)
-	want := stored()
-	want.Status, want.Generation = peering.ProjectPeerStatus{}, 1
-	assert.Equal(t, want, peer)
-}
-
-// K2: neither the status nor the generation can be changed here.
-func TestK2Update(t *testing.T) {
+// K2, S1: what can be written through which endpoint, and when the generation moves.
+func TestK2S1Endpoints(t *testing.T) {
 	s := newStrategy(newScheme(t))
-	for name, change := range metadata() {
-		t.Run(name, func(t *testing.T) {
-			old, peer := stored(), changed(stored(), change)
-			peer.Status = peering.ProjectPeerStatus{Reason: "Sneaked"}
-			want := peer.DeepCopy()
-			want.Status, want.Generation = old.Status, 3
-			s.PrepareForUpdate(t.Context(), peer, old)
-			assert.Equal(t, want, peer)
-			assert.Equal(t, stored(), old)
-		})
-	}
-}
-
-// S1: a write of the status changes the status alone, and nothing of the metadata.
-func TestS1StatusUpdate(t *testing.T) {
-	s := statusStrategy{newStrategy(newScheme(t))}
-	status := peering.ProjectPeerStatus{State: peering.ProjectPeerStatePeerUnreachable}
-	for name, change := range metadata() {
-		t.Run(name, func(t *testing.T) {
-			old, peer := stored(), changed(stored(), change)
-			peer.Status, peer.ManagedFields = status, managedBy("after")
-			s.PrepareForUpdate(t.Context(), peer, old)
-			want := stored()
-			want.Status, want.ManagedFields = status, managedBy("after")
-			assert.Equal(t, want, peer)
-			peer.Labels["a"] = "changed"
-			assert.Equal(t, stored(), old, "nothing is shared")
-		})
-	}
-}
-
-// faults are the causes of an error, as type and path.
-func faults(t *testing.T, err error) (out []string) {
-	t.Helper()
-	if err == nil {
-		return nil
-	}
-	var status apierrors.APIStatus
-	require.ErrorAs(t, err, &status)
-	require.Equal(t, metav1.StatusReasonInvalid, status.Status().Reason)
-	for _, cause := range status.Status().Details.Causes {
-		out = append(out, string(cause.Type)+" "+cause.Field)
-	}
-	slices.Sort(out)
-	return out
+	strategytest.Kind[peering.ProjectPeer, *peering.ProjectPeer]{
+		Main: s, Status: statusStrategy{s}, Stored: stored,
+		CopyStatus: func(to, from *peering.ProjectPeer) { to.Status = from.Status },
+		Other: func() *peering.ProjectPeer {
+			return &peering.ProjectPeer{Status: peering.ProjectPeerStatus{State: peering.ProjectPeerStatePeerUnreachable}}
+		},
+	}.Test(t)
 }
 
 // K1: what is wrong is told by its path, of a new object and of a status.
@@ -160,7 +96,7 @@ func TestK1Faults(t *testing.T) {
 	main := newStrategy(newScheme(t))
 	create := func(peer *peering.ProjectPeer) []string {
 		rest.FillObjectMetaSystemFields(peer)
-		return faults(t, rest.BeforeCreate(main, requestContext("default", ""), peer))
+		return strategytest.Faults(t, rest.BeforeCreate(main, requestContext("default", ""), peer))
 	}
 	assert.Empty(t, create(&peering.ProjectPeer{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}))
 	assert.Equal(t, []string{"FieldValueInvalid metadata.name"}, create(&peering.ProjectPeer{ObjectMeta: metav1.ObjectMeta{Name: "a.b", Namespace: "default"}}))
@@ -177,7 +113,7 @@ func TestK1Faults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			peer := changed(stored(), func(p *peering.ProjectPeer) { test.change(&p.Status) })
-			assert.Equal(t, test.want, faults(t, rest.BeforeUpdate(statusStrategy{main}, requestContext("default", "status"), peer, stored())))
+			assert.Equal(t, test.want, strategytest.Faults(t, rest.BeforeUpdate(statusStrategy{main}, requestContext("default", "status"), peer, stored())))
 		})
 	}
 }

@@ -19,7 +19,6 @@ package tokenexchangeprovider
 import (
 	"context"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -48,21 +47,18 @@ func newStrategy(scheme *runtime.Scheme) kindStrategy {
 	return kindStrategy{strategy.New(scheme, apiVersion, false)}
 }
 
-func (kindStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
-	provider := obj.(*peering.TokenExchangeProvider)
-	provider.Status = peering.TokenExchangeProviderStatus{}
-	provider.Generation = 1
+// parts are what is written apart.
+func parts() strategy.Parts[peering.TokenExchangeProvider, *peering.TokenExchangeProvider] {
+	return strategy.Parts[peering.TokenExchangeProvider, *peering.TokenExchangeProvider]{
+		Spec:       func(obj *peering.TokenExchangeProvider) any { return &obj.Spec },
+		CopyStatus: func(to, from *peering.TokenExchangeProvider) { to.Status = from.Status },
+	}
 }
 
-// PrepareForUpdate moves the generation when the spec changed (K2); the library moves
-// it when deletion starts.
+func (kindStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) { parts().Create(obj) }
+
 func (kindStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	provider, oldProvider := obj.(*peering.TokenExchangeProvider), old.(*peering.TokenExchangeProvider)
-	provider.Status = oldProvider.Status
-	provider.Generation = oldProvider.Generation
-	if !apiequality.Semantic.DeepEqual(provider.Spec, oldProvider.Spec) {
-		provider.Generation++
-	}
+	parts().Update(obj, old)
 }
 
 func (kindStrategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
@@ -78,10 +74,7 @@ func (kindStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) f
 type statusStrategy struct{ kindStrategy }
 
 func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	provider, oldProvider := obj.(*peering.TokenExchangeProvider), old.(*peering.TokenExchangeProvider)
-	status := provider.Status
-	strategy.Revert(provider, oldProvider)
-	provider.Status = status
+	parts().UpdateStatus(obj, old)
 }
 
 func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {

@@ -24,7 +24,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -34,6 +33,7 @@ import (
 	"entente.dev/entente/apis/peering"
 	"entente.dev/entente/apis/peering/install"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/registry/strategy/strategytest"
 )
 
 func newScheme(t *testing.T) *runtime.Scheme {
@@ -87,23 +87,6 @@ func changed(base *peering.TokenExchangeProvider, change func(*peering.TokenExch
 	return out
 }
 
-// metadata are changes of the metadata; none moves the generation, and none may be made
-// by a write of the status.
-func metadata() map[string]func(*peering.TokenExchangeProvider) {
-	return map[string]func(*peering.TokenExchangeProvider){
-		"labels":         func(p *peering.TokenExchangeProvider) { p.Labels = map[string]string{"x": "y"} },
-		"no labels":      func(p *peering.TokenExchangeProvider) { p.Labels = nil },
-		"annotations":    func(p *peering.TokenExchangeProvider) { p.Annotations["x"] = "y" },
-		"finalizers":     func(p *peering.TokenExchangeProvider) { p.Finalizers = nil },
-		"owners":         func(p *peering.TokenExchangeProvider) { p.OwnerReferences = nil },
-		"generation":     func(p *peering.TokenExchangeProvider) { p.Generation = 99 },
-		"the name":       func(p *peering.TokenExchangeProvider) { p.Name, p.GenerateName = "other", "other-" },
-		"the creation":   func(p *peering.TokenExchangeProvider) { p.CreationTimestamp = metav1.Now() },
-		"a deletion":     func(p *peering.TokenExchangeProvider) { p.DeletionTimestamp = &metav1.Time{} },
-		"a grace period": func(p *peering.TokenExchangeProvider) { p.DeletionGracePeriodSeconds = new(int64) },
-	}
-}
-
 // specs are changes of the spec.
 func specs() map[string]func(*peering.TokenExchangeProvider) {
 	return map[string]func(*peering.TokenExchangeProvider){
@@ -117,80 +100,20 @@ func specs() map[string]func(*peering.TokenExchangeProvider) {
 	}
 }
 
-// K2: on create the status is dropped and the generation starts.
-func TestK2Create(t *testing.T) {
-	provider := stored()
-	newStrategy(newScheme(t)).PrepareForCreate(t.Context(), provider)
-	want := stored()
-	want.Status, want.Generation = peering.TokenExchangeProviderStatus{}, 1
-	assert.Equal(t, want, provider)
-}
-
-// K2: the generation moves with the spec, by one, and with nothing else; the status
-// cannot be changed here.
-func TestK2Update(t *testing.T) {
+// K2, S1: what can be written through which endpoint, and when the generation moves.
+func TestK2S1Endpoints(t *testing.T) {
 	s := newStrategy(newScheme(t))
-	moves := func(name string, want int64, change func(*peering.TokenExchangeProvider)) {
-		t.Run(name, func(t *testing.T) {
-			old, provider := stored(), changed(stored(), change)
-			wanted := provider.DeepCopy()
-			s.PrepareForUpdate(t.Context(), provider, old)
-			assert.Equal(t, stored(), old)
-			wanted.Generation, wanted.Status = want, old.Status
-			assert.Equal(t, wanted, provider)
-		})
-	}
-	moves("nothing", 3, func(*peering.TokenExchangeProvider) {})
-	for name, change := range metadata() {
-		moves(name, 3, change)
-	}
-	for name, change := range specs() {
-		moves(name, 4, change)
-	}
-	moves("the status", 3, func(p *peering.TokenExchangeProvider) { p.Status = peering.TokenExchangeProviderStatus{} })
-	old := changed(stored(), func(p *peering.TokenExchangeProvider) { p.Spec.Audiences = nil })
-	provider := changed(old, func(p *peering.TokenExchangeProvider) { p.Spec.Audiences = []string{} })
-	s.PrepareForUpdate(t.Context(), provider, old)
-	assert.EqualValues(t, 3, provider.Generation, "an empty list for none")
-}
-
-// S1: a write of the status changes the status alone: nothing of the metadata, and
-// nothing of the spec.
-func TestS1StatusUpdate(t *testing.T) {
-	s := statusStrategy{newStrategy(newScheme(t))}
-	status := peering.TokenExchangeProviderStatus{ObservedGeneration: 3}
-	changes := metadata()
-	for name, change := range specs() {
-		changes["spec: "+name] = change
-	}
-	for name, change := range changes {
-		t.Run(name, func(t *testing.T) {
-			old, provider := stored(), changed(stored(), change)
-			provider.Status, provider.ManagedFields = status, managedBy("after")
-			s.PrepareForUpdate(t.Context(), provider, old)
-			want := stored()
-			want.Status, want.ManagedFields = status, managedBy("after")
-			assert.Equal(t, want, provider)
-			provider.Labels["a"] = "changed"
-			assert.Equal(t, stored(), old, "nothing is shared")
-		})
-	}
-}
-
-// faults are the causes of an error, as type and path.
-func faults(t *testing.T, err error) (out []string) {
-	t.Helper()
-	if err == nil {
-		return nil
-	}
-	var status apierrors.APIStatus
-	require.ErrorAs(t, err, &status)
-	require.Equal(t, metav1.StatusReasonInvalid, status.Status().Reason)
-	for _, cause := range status.Status().Details.Causes {
-		out = append(out, string(cause.Type)+" "+cause.Field)
-	}
-	slices.Sort(out)
-	return out
+	strategytest.Kind[peering.TokenExchangeProvider, *peering.TokenExchangeProvider]{
+		Main: s, Status: statusStrategy{s}, Stored: stored,
+		Specs: specs(),
+		Same: map[string]func(*peering.TokenExchangeProvider){
+			"the audiences once more": func(p *peering.TokenExchangeProvider) { p.Spec.Audiences = slices.Clone(p.Spec.Audiences) },
+		},
+		CopyStatus: func(to, from *peering.TokenExchangeProvider) { to.Status = from.Status },
+		Other: func() *peering.TokenExchangeProvider {
+			return &peering.TokenExchangeProvider{Status: peering.TokenExchangeProviderStatus{ObservedGeneration: 3}}
+		},
+	}.Test(t)
 }
 
 // K1: every fault of form is told at once, by its path and once, whichever validation
@@ -198,7 +121,7 @@ func faults(t *testing.T, err error) (out []string) {
 func TestK1EveryFaultOnCreate(t *testing.T) {
 	create := func(provider *peering.TokenExchangeProvider) []string {
 		rest.FillObjectMetaSystemFields(provider)
-		return faults(t, rest.BeforeCreate(newStrategy(newScheme(t)), requestContext(""), provider))
+		return strategytest.Faults(t, rest.BeforeCreate(newStrategy(newScheme(t)), requestContext(""), provider))
 	}
 	named := func(spec peering.TokenExchangeProviderSpec) *peering.TokenExchangeProvider {
 		return &peering.TokenExchangeProvider{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: spec}
@@ -244,7 +167,7 @@ func TestUpdates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := rest.BeforeUpdate(strategies[test.endpoint], requestContext(test.endpoint), changed(stored(), test.change), stored())
-			assert.Equal(t, test.want, faults(t, err))
+			assert.Equal(t, test.want, strategytest.Faults(t, err))
 		})
 	}
 }
