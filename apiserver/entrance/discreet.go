@@ -22,6 +22,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
+
+	"entente.dev/entente/peering/passage"
 )
 
 // discreet carries requests to the host cluster and tells nobody. With much to be logged,
@@ -31,24 +33,6 @@ type discreet struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (d discreet) RoundTrip(r *http.Request) (*http.Response, error) {
-	return d.next.RoundTrip(r.WithContext(apart(r.Context())))
+	values := klog.NewContext(context.Background(), logr.Discard())
+	return d.next.RoundTrip(r.WithContext(passage.Apart(r.Context(), values)))
 }
-
-// end is a context that ends when another one does, and has nothing else of it: neither its
-// logger, nor who traces what is asked in it.
-type end struct {
-	context.Context
-	// values has those that it has.
-	values context.Context
-}
-
-func apart(ctx context.Context) context.Context {
-	return end{ctx, klog.NewContext(context.Background(), logr.Discard())}
-}
-
-// Value implements context.Context.
-func (e end) Value(key any) any { return e.values.Value(key) }
-
-// AfterFunc is for the context package, which would otherwise have a goroutine wait for the
-// end, for each context that is made of this one.
-func (e end) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(e.Context, f) }

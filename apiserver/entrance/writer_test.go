@@ -24,7 +24,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -34,7 +33,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
-	"k8s.io/klog/v2"
 
 	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/peering/record"
@@ -261,30 +259,4 @@ func TestG6TooManyBadTokens(t *testing.T) {
 	assert.Equal(t, Reason("TooManyFailures"), send(fresh(next)).reason)
 	f.clock.Step(time.Second)
 	assert.Equal(t, http.StatusOK, send(fresh(next)).code)
-}
-
-// R15: what carries requests to the host gets nothing of their context but its end, for
-// which nobody waits.
-func TestR15CarriedApart(t *testing.T) {
-	type key struct{}
-	parent, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "x"))
-	ctx := apart(parent)
-	assert.Nil(t, ctx.Value(key{}))
-	assert.False(t, klog.FromContext(ctx).Enabled())
-	goroutines := runtime.NumGoroutine()
-	var children []context.Context
-	for range 100 {
-		child, end := context.WithCancel(ctx)
-		t.Cleanup(end)
-		children = append(children, child)
-	}
-	assert.Less(t, runtime.NumGoroutine(), goroutines+50)
-	gone, end := context.WithCancel(ctx)
-	end()
-	require.NoError(t, ctx.Err())
-	cancel()
-	for _, each := range append(children, ctx, gone) {
-		wait(t, each.Done())
-		require.ErrorIs(t, each.Err(), context.Canceled)
-	}
 }

@@ -27,6 +27,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"entente.dev/entente/peering/passage"
 )
 
 // Why a request is ended.
@@ -67,7 +69,7 @@ func (c *Carrier) newTransit(r *http.Request) *transit {
 	t := &transit{request: r, limit: c.dialer.carryTimeout, timers: c.timers, leave: func() {}}
 	// A connection is opened, and TLS spoken, within twice that time, or fails by itself.
 	t.space = 2*c.dialer.connectTimeout + time.Second
-	t.ctx, t.cancel = context.WithCancelCause(bare{r.Context()})
+	t.ctx, t.cancel = context.WithCancelCause(passage.Apart(r.Context(), context.Background()))
 	t.patience = c.timers.AfterFunc(t.limit, func() {
 		if t.answered.CompareAndSwap(false, true) {
 			t.cancel(errPatience)
@@ -206,13 +208,3 @@ type switchedBody struct {
 	*answerBody
 	io.Writer
 }
-
-// bare is a context without values: of those that a request may have, some have the library
-// tell others what the other cluster sends.
-type bare struct{ context.Context }
-
-// Value implements context.Context.
-func (bare) Value(any) any { return nil }
-
-// AfterFunc spares the library a goroutine.
-func (b bare) AfterFunc(f func()) func() bool { return context.AfterFunc(b.Context, f) }
