@@ -19,6 +19,7 @@ package entrance
 import (
 	"context"
 	"crypto/tls"
+	"flag"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -30,6 +31,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/klog/v2"
 )
 
 // G7: what is let in reaches the host as the workload, in the group of its cluster, with
@@ -260,3 +262,24 @@ func TestG7Bodies(t *testing.T) {
 
 // after is how a host takes its time.
 func after(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// R15: what is asked of the host, and as whom, is not in the log, however much is logged.
+func TestR15CarriedQuietly(t *testing.T) {
+	f := newFixture(t, Limits{})
+	state := klog.CaptureState()
+	t.Cleanup(state.Restore)
+	var flags flag.FlagSet
+	klog.InitFlags(&flags)
+	for name, value := range map[string]string{"v": "10", "logtostderr": "false", "stderrthreshold": "FATAL"} {
+		require.NoError(t, flags.Set(name, value))
+	}
+	log := &lockedBuffer{}
+	klog.SetOutput(log)
+	assert.Equal(t, http.StatusOK, f.get("/api/v1/namespaces/shop/configmaps?labelSelector=canary").code)
+	klog.Info("the log is read")
+	klog.Flush()
+	assert.Contains(t, log.String(), "the log is read")
+	for _, text := range []string{"canary", workload} {
+		assert.NotContains(t, log.String(), text)
+	}
+}
