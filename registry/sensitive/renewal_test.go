@@ -275,8 +275,9 @@ func TestR3WatchBeginsWithANewDecision(t *testing.T) {
 	began := make(chan bool)
 	go func() {
 		allowed, end := f.follow(requestContext("ann", ""), "watch", "")
-		defer end()
-		began <- allowed()
+		first := allowed()
+		end() // before the answer: the test looks for watches left open when it has it
+		began <- first
 	}()
 	require.Eventually(t, func() bool {
 		f.renewals.mu.Lock()
