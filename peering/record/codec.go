@@ -64,7 +64,7 @@ type document struct {
 }
 
 // Encode writes a record with its private keys: *Peer, *Authority, *Identity,
-// *Tombstone, *Grant or *GrantKey. What it returns is to be encrypted.
+// *Tombstone, *Grant, *GrantKey or *Release. What it returns is to be encrypted.
 func Encode(record any) ([]byte, error) {
 	data, err := json.Marshal(record)
 	if err != nil {

@@ -58,6 +58,8 @@ type Reader interface {
 	AllGrants() []*Grant
 	// GrantKey returns the key of the proofs of granted objects, or nil.
 	GrantKey() *GrantKey
+	// Releases returns what all Releases have in their target clusters, in no order.
+	Releases() []*Release
 	// Changed returns a channel that is closed when the record of a ClusterPeer, or the
 	// peering CA, next changes. Take it before reading what it is about.
 	Changed(uid string) <-chan struct{}
@@ -112,6 +114,11 @@ type Tx interface {
 
 	GrantKey() (*GrantKey, error)
 	PutGrantKey(key *GrantKey) error
+
+	// Release returns what a Release has in its target cluster, by its UID, or nil.
+	Release(uid string) (*Release, error)
+	PutRelease(release *Release) error
+	DeleteRelease(uid string) error
 
 	// Epoch returns a number that only grows, also when the store is restored.
 	Epoch() (uint64, error)

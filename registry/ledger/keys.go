@@ -37,6 +37,7 @@ const (
 	kindCluster   = "clusters"
 	kindTombstone = "tombstones"
 	kindGrant     = "grants"
+	kindRelease   = "releases"
 	kindAuthority = "authority"
 	kindIdentity  = "identity"
 	kindGrantKey  = "grantkey"

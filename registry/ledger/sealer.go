@@ -76,6 +76,15 @@ func decodeGrant(key, id string, plain []byte) (*record.Grant, error) {
 	return grant, err
 }
 
+// decodeRelease also holds the record against its key.
+func decodeRelease(key, uid string, plain []byte) (*record.Release, error) {
+	release, err := decode[record.Release](key, plain)
+	if err == nil && release != nil && release.UID != uid {
+		return nil, fmt.Errorf("could not read %s: %w", key, errDamaged)
+	}
+	return release, err
+}
+
 var errDamaged = errors.New("the ledger contradicts itself")
 
 func encodeEpoch(number uint64) []byte { return strconv.AppendUint(nil, number, 10) }

@@ -253,6 +253,21 @@ func (t *tx) GrantKey() (*record.GrantKey, error) {
 
 func (t *tx) PutGrantKey(k *record.GrantKey) error { return t.putRecord(t.keys.one(kindGrantKey), k) }
 
+func (t *tx) Release(uid string) (*record.Release, error) {
+	key := t.keys.of(kindRelease, uid)
+	plain, err := t.get(key)
+	if err != nil {
+		return nil, err
+	}
+	return decodeRelease(key, uid, plain)
+}
+
+func (t *tx) PutRelease(r *record.Release) error {
+	return t.putRecord(t.keys.of(kindRelease, r.UID), r)
+}
+
+func (t *tx) DeleteRelease(uid string) error { return t.delete(t.keys.of(kindRelease, uid)) }
+
 func (t *tx) Epoch() (uint64, error) {
 	key := t.keys.one(kindEpoch)
 	plain, err := t.get(key)

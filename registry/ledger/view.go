@@ -33,6 +33,7 @@ type content struct {
 	clusters   map[string]string
 	tombstones map[record.Digest]*record.Tombstone
 	grants     grants
+	releases   map[string]*record.Release
 	authority  *record.Authority
 	identity   *record.Identity
 	grantKey   *record.GrantKey
@@ -48,6 +49,7 @@ func newContent() *content {
 		clusters:   map[string]string{},
 		tombstones: map[record.Digest]*record.Tombstone{},
 		grants:     grants{},
+		releases:   map[string]*record.Release{},
 		revisions:  map[string]int64{},
 	}
 }
@@ -75,6 +77,13 @@ func (c *content) set(key, kind, id string, plain []byte) (err error) {
 		var grant *record.Grant
 		if grant, err = decodeGrant(key, id, plain); err == nil {
 			c.grants.set(id, grant)
+		}
+	case kindRelease:
+		var release *record.Release
+		if release, err = decodeRelease(key, id, plain); release != nil {
+			c.releases[id] = release
+		} else if err == nil {
+			delete(c.releases, id)
 		}
 	case kindAuthority:
 		c.authority, err = decode[record.Authority](key, plain)
@@ -203,6 +212,13 @@ func (l *Ledger) Tombstones() []*record.Tombstone {
 	l.view.mu.RLock()
 	defer l.view.mu.RUnlock()
 	return slices.Collect(maps.Values(l.view.content.tombstones))
+}
+
+// Releases implements record.Reader.
+func (l *Ledger) Releases() []*record.Release {
+	l.view.mu.RLock()
+	defer l.view.mu.RUnlock()
+	return slices.Collect(maps.Values(l.view.content.releases))
 }
 
 // Authority implements record.Reader.

@@ -56,6 +56,7 @@ func Conform(t *testing.T, open func(t *testing.T) record.Ledger) {
 		"names of grants":                  testGrantNames,
 		"the key of grants":                testGrantKey,
 		"grants are told to subscribers":   testGrantsAreTold,
+		"releases":                         testReleases,
 		"the epoch":                        testEpoch,
 		"changes are told":                 testChanged,
 		"changes are told to subscribers":  testSubscribe,

@@ -165,6 +165,19 @@ func (m *Memory) grants(wanted func(*record.Grant) bool) []*record.Grant {
 	return all
 }
 
+// Releases implements record.Reader.
+func (m *Memory) Releases() []*record.Release {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var all []*record.Release
+	for _, data := range m.content.releases {
+		if release, err := decode[record.Release](data); err == nil {
+			all = append(all, release)
+		}
+	}
+	return all
+}
+
 // GrantKey implements record.Reader.
 func (m *Memory) GrantKey() *record.GrantKey {
 	m.mu.RLock()
@@ -246,18 +259,19 @@ type content struct {
 	peers               map[string][]byte
 	tombstones          map[record.Digest][]byte
 	grants              map[string][]byte // by record.GrantID
+	releases            map[string][]byte
 	authority, identity []byte
 	grantKey            []byte
 	epoch               uint64
 }
 
 func newContent() content {
-	return content{peers: map[string][]byte{}, tombstones: map[record.Digest][]byte{}, grants: map[string][]byte{}}
+	return content{peers: map[string][]byte{}, tombstones: map[record.Digest][]byte{}, grants: map[string][]byte{}, releases: map[string][]byte{}}
 }
 
 // copy shares the encoded records, which are never changed in place.
 func (c content) copy() content {
-	c.peers, c.tombstones, c.grants = maps.Clone(c.peers), maps.Clone(c.tombstones), maps.Clone(c.grants)
+	c.peers, c.tombstones, c.grants, c.releases = maps.Clone(c.peers), maps.Clone(c.tombstones), maps.Clone(c.grants), maps.Clone(c.releases)
 	return c
 }
 

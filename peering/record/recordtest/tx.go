@@ -174,6 +174,23 @@ func (t *tx) PutGrantKey(key *record.GrantKey) (err error) {
 	return err
 }
 
+func (t *tx) Release(uid string) (*record.Release, error) {
+	return decode[record.Release](t.content.releases[uid])
+}
+
+func (t *tx) PutRelease(release *record.Release) (err error) {
+	if !record.ValidID(release.UID) {
+		return errID
+	}
+	t.content.releases[release.UID], err = record.Encode(release)
+	return err
+}
+
+func (t *tx) DeleteRelease(uid string) error {
+	delete(t.content.releases, uid)
+	return nil
+}
+
 func (t *tx) Epoch() (uint64, error) { return t.content.epoch, nil }
 
 func (t *tx) MoveEpoch() error {
