@@ -22,7 +22,8 @@ limitations under the License.
 package openapi
 
 import (
-	v1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	v1alpha1 "entente.dev/entente/apis/core/v1alpha1"
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	v1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	resource "k8s.io/apimachinery/pkg/api/resource"
@@ -36,38 +37,73 @@ import (
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
-		v1alpha1.AccessStatus{}.OpenAPIModelName():                       schema_entente_apis_peering_v1alpha1_AccessStatus(ref),
-		v1alpha1.CapabilityAudience{}.OpenAPIModelName():                 schema_entente_apis_peering_v1alpha1_CapabilityAudience(ref),
-		v1alpha1.CapabilityRule{}.OpenAPIModelName():                     schema_entente_apis_peering_v1alpha1_CapabilityRule(ref),
-		v1alpha1.ClusterPeer{}.OpenAPIModelName():                        schema_entente_apis_peering_v1alpha1_ClusterPeer(ref),
-		v1alpha1.ClusterPeerList{}.OpenAPIModelName():                    schema_entente_apis_peering_v1alpha1_ClusterPeerList(ref),
-		v1alpha1.ClusterPeerProxyOptions{}.OpenAPIModelName():            schema_entente_apis_peering_v1alpha1_ClusterPeerProxyOptions(ref),
-		v1alpha1.ClusterPeerSpec{}.OpenAPIModelName():                    schema_entente_apis_peering_v1alpha1_ClusterPeerSpec(ref),
-		v1alpha1.ClusterPeerStatus{}.OpenAPIModelName():                  schema_entente_apis_peering_v1alpha1_ClusterPeerStatus(ref),
-		v1alpha1.Consumer{}.OpenAPIModelName():                           schema_entente_apis_peering_v1alpha1_Consumer(ref),
-		v1alpha1.Grant{}.OpenAPIModelName():                              schema_entente_apis_peering_v1alpha1_Grant(ref),
-		v1alpha1.InviteSpec{}.OpenAPIModelName():                         schema_entente_apis_peering_v1alpha1_InviteSpec(ref),
-		v1alpha1.InviteStatus{}.OpenAPIModelName():                       schema_entente_apis_peering_v1alpha1_InviteStatus(ref),
-		v1alpha1.Issuer{}.OpenAPIModelName():                             schema_entente_apis_peering_v1alpha1_Issuer(ref),
-		v1alpha1.JoinSpec{}.OpenAPIModelName():                           schema_entente_apis_peering_v1alpha1_JoinSpec(ref),
-		v1alpha1.Offer{}.OpenAPIModelName():                              schema_entente_apis_peering_v1alpha1_Offer(ref),
-		v1alpha1.OfferedCapability{}.OpenAPIModelName():                  schema_entente_apis_peering_v1alpha1_OfferedCapability(ref),
-		v1alpha1.OfferedProject{}.OpenAPIModelName():                     schema_entente_apis_peering_v1alpha1_OfferedProject(ref),
-		v1alpha1.PeerCapability{}.OpenAPIModelName():                     schema_entente_apis_peering_v1alpha1_PeerCapability(ref),
-		v1alpha1.PeerIssuer{}.OpenAPIModelName():                         schema_entente_apis_peering_v1alpha1_PeerIssuer(ref),
-		v1alpha1.PeerProject{}.OpenAPIModelName():                        schema_entente_apis_peering_v1alpha1_PeerProject(ref),
-		v1alpha1.PeerStatus{}.OpenAPIModelName():                         schema_entente_apis_peering_v1alpha1_PeerStatus(ref),
-		v1alpha1.PeeringCapability{}.OpenAPIModelName():                  schema_entente_apis_peering_v1alpha1_PeeringCapability(ref),
-		v1alpha1.PeeringCapabilityList{}.OpenAPIModelName():              schema_entente_apis_peering_v1alpha1_PeeringCapabilityList(ref),
-		v1alpha1.PeeringCapabilitySpec{}.OpenAPIModelName():              schema_entente_apis_peering_v1alpha1_PeeringCapabilitySpec(ref),
-		v1alpha1.PeeringCapabilityStatus{}.OpenAPIModelName():            schema_entente_apis_peering_v1alpha1_PeeringCapabilityStatus(ref),
-		v1alpha1.ProjectPeer{}.OpenAPIModelName():                        schema_entente_apis_peering_v1alpha1_ProjectPeer(ref),
-		v1alpha1.ProjectPeerList{}.OpenAPIModelName():                    schema_entente_apis_peering_v1alpha1_ProjectPeerList(ref),
-		v1alpha1.ProjectPeerStatus{}.OpenAPIModelName():                  schema_entente_apis_peering_v1alpha1_ProjectPeerStatus(ref),
-		v1alpha1.TokenExchangeProvider{}.OpenAPIModelName():              schema_entente_apis_peering_v1alpha1_TokenExchangeProvider(ref),
-		v1alpha1.TokenExchangeProviderList{}.OpenAPIModelName():          schema_entente_apis_peering_v1alpha1_TokenExchangeProviderList(ref),
-		v1alpha1.TokenExchangeProviderSpec{}.OpenAPIModelName():          schema_entente_apis_peering_v1alpha1_TokenExchangeProviderSpec(ref),
-		v1alpha1.TokenExchangeProviderStatus{}.OpenAPIModelName():        schema_entente_apis_peering_v1alpha1_TokenExchangeProviderStatus(ref),
+		v1alpha1.ClientCertAuthSpec{}.OpenAPIModelName():                 schema_entente_apis_core_v1alpha1_ClientCertAuthSpec(ref),
+		v1alpha1.Cluster{}.OpenAPIModelName():                            schema_entente_apis_core_v1alpha1_Cluster(ref),
+		v1alpha1.ClusterAgentModeSpec{}.OpenAPIModelName():               schema_entente_apis_core_v1alpha1_ClusterAgentModeSpec(ref),
+		v1alpha1.ClusterAgentStatus{}.OpenAPIModelName():                 schema_entente_apis_core_v1alpha1_ClusterAgentStatus(ref),
+		v1alpha1.ClusterAgentlessModeSpec{}.OpenAPIModelName():           schema_entente_apis_core_v1alpha1_ClusterAgentlessModeSpec(ref),
+		v1alpha1.ClusterAuthSpec{}.OpenAPIModelName():                    schema_entente_apis_core_v1alpha1_ClusterAuthSpec(ref),
+		v1alpha1.ClusterCapabilitiesSpec{}.OpenAPIModelName():            schema_entente_apis_core_v1alpha1_ClusterCapabilitiesSpec(ref),
+		v1alpha1.ClusterConnectionParametersSpec{}.OpenAPIModelName():    schema_entente_apis_core_v1alpha1_ClusterConnectionParametersSpec(ref),
+		v1alpha1.ClusterDeletionPolicy{}.OpenAPIModelName():              schema_entente_apis_core_v1alpha1_ClusterDeletionPolicy(ref),
+		v1alpha1.ClusterList{}.OpenAPIModelName():                        schema_entente_apis_core_v1alpha1_ClusterList(ref),
+		v1alpha1.ClusterReference{}.OpenAPIModelName():                   schema_entente_apis_core_v1alpha1_ClusterReference(ref),
+		v1alpha1.ClusterSpec{}.OpenAPIModelName():                        schema_entente_apis_core_v1alpha1_ClusterSpec(ref),
+		v1alpha1.ClusterStatus{}.OpenAPIModelName():                      schema_entente_apis_core_v1alpha1_ClusterStatus(ref),
+		v1alpha1.ConfigMapKeySelector{}.OpenAPIModelName():               schema_entente_apis_core_v1alpha1_ConfigMapKeySelector(ref),
+		v1alpha1.EnvVar{}.OpenAPIModelName():                             schema_entente_apis_core_v1alpha1_EnvVar(ref),
+		v1alpha1.EnvVarSource{}.OpenAPIModelName():                       schema_entente_apis_core_v1alpha1_EnvVarSource(ref),
+		v1alpha1.ExecPluginAuthSpec{}.OpenAPIModelName():                 schema_entente_apis_core_v1alpha1_ExecPluginAuthSpec(ref),
+		v1alpha1.KubeconfigAuthSpec{}.OpenAPIModelName():                 schema_entente_apis_core_v1alpha1_KubeconfigAuthSpec(ref),
+		v1alpha1.OIDAuthSpec{}.OpenAPIModelName():                        schema_entente_apis_core_v1alpha1_OIDAuthSpec(ref),
+		v1alpha1.OIDCAuthClientSecretSpec{}.OpenAPIModelName():           schema_entente_apis_core_v1alpha1_OIDCAuthClientSecretSpec(ref),
+		v1alpha1.OIDCAuthPrivateKeyJWTSpec{}.OpenAPIModelName():          schema_entente_apis_core_v1alpha1_OIDCAuthPrivateKeyJWTSpec(ref),
+		v1alpha1.OIDCAuthTLSClientAuthSpec{}.OpenAPIModelName():          schema_entente_apis_core_v1alpha1_OIDCAuthTLSClientAuthSpec(ref),
+		v1alpha1.OIDCClientAuthSpec{}.OpenAPIModelName():                 schema_entente_apis_core_v1alpha1_OIDCClientAuthSpec(ref),
+		v1alpha1.Release{}.OpenAPIModelName():                            schema_entente_apis_core_v1alpha1_Release(ref),
+		v1alpha1.ReleaseAttempt{}.OpenAPIModelName():                     schema_entente_apis_core_v1alpha1_ReleaseAttempt(ref),
+		v1alpha1.ReleaseList{}.OpenAPIModelName():                        schema_entente_apis_core_v1alpha1_ReleaseList(ref),
+		v1alpha1.ReleaseMutation{}.OpenAPIModelName():                    schema_entente_apis_core_v1alpha1_ReleaseMutation(ref),
+		v1alpha1.ReleaseMutationTarget{}.OpenAPIModelName():              schema_entente_apis_core_v1alpha1_ReleaseMutationTarget(ref),
+		v1alpha1.ReleaseObject{}.OpenAPIModelName():                      schema_entente_apis_core_v1alpha1_ReleaseObject(ref),
+		v1alpha1.ReleaseSpec{}.OpenAPIModelName():                        schema_entente_apis_core_v1alpha1_ReleaseSpec(ref),
+		v1alpha1.ReleaseStatus{}.OpenAPIModelName():                      schema_entente_apis_core_v1alpha1_ReleaseStatus(ref),
+		v1alpha1.SecretKeySelector{}.OpenAPIModelName():                  schema_entente_apis_core_v1alpha1_SecretKeySelector(ref),
+		v1alpha1.SecretReference{}.OpenAPIModelName():                    schema_entente_apis_core_v1alpha1_SecretReference(ref),
+		v1alpha1.TLSSpec{}.OpenAPIModelName():                            schema_entente_apis_core_v1alpha1_TLSSpec(ref),
+		v1alpha1.TokenAuthSpec{}.OpenAPIModelName():                      schema_entente_apis_core_v1alpha1_TokenAuthSpec(ref),
+		peeringv1alpha1.AccessStatus{}.OpenAPIModelName():                schema_entente_apis_peering_v1alpha1_AccessStatus(ref),
+		peeringv1alpha1.CapabilityAudience{}.OpenAPIModelName():          schema_entente_apis_peering_v1alpha1_CapabilityAudience(ref),
+		peeringv1alpha1.CapabilityRule{}.OpenAPIModelName():              schema_entente_apis_peering_v1alpha1_CapabilityRule(ref),
+		peeringv1alpha1.ClusterPeer{}.OpenAPIModelName():                 schema_entente_apis_peering_v1alpha1_ClusterPeer(ref),
+		peeringv1alpha1.ClusterPeerList{}.OpenAPIModelName():             schema_entente_apis_peering_v1alpha1_ClusterPeerList(ref),
+		peeringv1alpha1.ClusterPeerProxyOptions{}.OpenAPIModelName():     schema_entente_apis_peering_v1alpha1_ClusterPeerProxyOptions(ref),
+		peeringv1alpha1.ClusterPeerSpec{}.OpenAPIModelName():             schema_entente_apis_peering_v1alpha1_ClusterPeerSpec(ref),
+		peeringv1alpha1.ClusterPeerStatus{}.OpenAPIModelName():           schema_entente_apis_peering_v1alpha1_ClusterPeerStatus(ref),
+		peeringv1alpha1.Consumer{}.OpenAPIModelName():                    schema_entente_apis_peering_v1alpha1_Consumer(ref),
+		peeringv1alpha1.Grant{}.OpenAPIModelName():                       schema_entente_apis_peering_v1alpha1_Grant(ref),
+		peeringv1alpha1.InviteSpec{}.OpenAPIModelName():                  schema_entente_apis_peering_v1alpha1_InviteSpec(ref),
+		peeringv1alpha1.InviteStatus{}.OpenAPIModelName():                schema_entente_apis_peering_v1alpha1_InviteStatus(ref),
+		peeringv1alpha1.Issuer{}.OpenAPIModelName():                      schema_entente_apis_peering_v1alpha1_Issuer(ref),
+		peeringv1alpha1.JoinSpec{}.OpenAPIModelName():                    schema_entente_apis_peering_v1alpha1_JoinSpec(ref),
+		peeringv1alpha1.Offer{}.OpenAPIModelName():                       schema_entente_apis_peering_v1alpha1_Offer(ref),
+		peeringv1alpha1.OfferedCapability{}.OpenAPIModelName():           schema_entente_apis_peering_v1alpha1_OfferedCapability(ref),
+		peeringv1alpha1.OfferedProject{}.OpenAPIModelName():              schema_entente_apis_peering_v1alpha1_OfferedProject(ref),
+		peeringv1alpha1.PeerCapability{}.OpenAPIModelName():              schema_entente_apis_peering_v1alpha1_PeerCapability(ref),
+		peeringv1alpha1.PeerIssuer{}.OpenAPIModelName():                  schema_entente_apis_peering_v1alpha1_PeerIssuer(ref),
+		peeringv1alpha1.PeerProject{}.OpenAPIModelName():                 schema_entente_apis_peering_v1alpha1_PeerProject(ref),
+		peeringv1alpha1.PeerStatus{}.OpenAPIModelName():                  schema_entente_apis_peering_v1alpha1_PeerStatus(ref),
+		peeringv1alpha1.PeeringCapability{}.OpenAPIModelName():           schema_entente_apis_peering_v1alpha1_PeeringCapability(ref),
+		peeringv1alpha1.PeeringCapabilityList{}.OpenAPIModelName():       schema_entente_apis_peering_v1alpha1_PeeringCapabilityList(ref),
+		peeringv1alpha1.PeeringCapabilitySpec{}.OpenAPIModelName():       schema_entente_apis_peering_v1alpha1_PeeringCapabilitySpec(ref),
+		peeringv1alpha1.PeeringCapabilityStatus{}.OpenAPIModelName():     schema_entente_apis_peering_v1alpha1_PeeringCapabilityStatus(ref),
+		peeringv1alpha1.ProjectPeer{}.OpenAPIModelName():                 schema_entente_apis_peering_v1alpha1_ProjectPeer(ref),
+		peeringv1alpha1.ProjectPeerList{}.OpenAPIModelName():             schema_entente_apis_peering_v1alpha1_ProjectPeerList(ref),
+		peeringv1alpha1.ProjectPeerStatus{}.OpenAPIModelName():           schema_entente_apis_peering_v1alpha1_ProjectPeerStatus(ref),
+		peeringv1alpha1.TokenExchangeProvider{}.OpenAPIModelName():       schema_entente_apis_peering_v1alpha1_TokenExchangeProvider(ref),
+		peeringv1alpha1.TokenExchangeProviderList{}.OpenAPIModelName():   schema_entente_apis_peering_v1alpha1_TokenExchangeProviderList(ref),
+		peeringv1alpha1.TokenExchangeProviderSpec{}.OpenAPIModelName():   schema_entente_apis_peering_v1alpha1_TokenExchangeProviderSpec(ref),
+		peeringv1alpha1.TokenExchangeProviderStatus{}.OpenAPIModelName(): schema_entente_apis_peering_v1alpha1_TokenExchangeProviderStatus(ref),
 		v1.BoundObjectReference{}.OpenAPIModelName():                     schema_k8sio_api_authentication_v1_BoundObjectReference(ref),
 		v1.SelfSubjectReview{}.OpenAPIModelName():                        schema_k8sio_api_authentication_v1_SelfSubjectReview(ref),
 		v1.SelfSubjectReviewStatus{}.OpenAPIModelName():                  schema_k8sio_api_authentication_v1_SelfSubjectReviewStatus(ref),
@@ -151,6 +187,1479 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 	}
 }
 
+func schema_entente_apis_core_v1alpha1_ClientCertAuthSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClientCertAuthSpec is authentication with a client certificate.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"certRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Where the certificate is, in PEM form.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SecretKeySelector{}.OpenAPIModelName()),
+						},
+					},
+					"keyRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Where its private key is, in PEM form.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SecretKeySelector{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"certRef", "keyRef"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SecretKeySelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_Cluster(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Cluster is a target cluster: how it is connected to, and what is known of it for the Releases of its namespace, whose target it is. It holds no credential; it names the Secrets that do, which are in its own namespace.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "How the cluster is connected to, and what templates may know of it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ClusterSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "The cluster as it was seen last. Written by Entente.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ClusterStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ClusterSpec{}.OpenAPIModelName(), v1alpha1.ClusterStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ClusterAgentModeSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterAgentModeSpec is how an agent connects. It has no fields yet; an empty block counts as one that is there.",
+				Type:        []string{"object"},
+			},
+		},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ClusterAgentStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterAgentStatus is the state of the agent of a cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"agentVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Version of the agent.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"lastHeartbeat": {
+						SchemaProps: spec.SchemaProps{
+							Description: "When the agent was heard of last.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"registeredAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "When the agent was registered.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"agentVersion", "registeredAt"},
+			},
+		},
+		Dependencies: []string{
+			metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ClusterAgentlessModeSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterAgentlessModeSpec is how the API server of a cluster is connected to.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"server": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Address of the API server, at most 2,048 characters. With kubeconfig auth the kubeconfig says where the server is; Releases show this address as the cluster they were applied to.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](2048),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"auth": {
+						SchemaProps: spec.SchemaProps{
+							Description: "How Entente authenticates to the API server.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ClusterAuthSpec{}.OpenAPIModelName()),
+						},
+					},
+					"caPublicCertRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Where the CA certificate of the API server is, in PEM form. With kubeconfig auth the kubeconfig has it, and this is not used.",
+							Ref:         ref(v1alpha1.ConfigMapKeySelector{}.OpenAPIModelName()),
+						},
+					},
+					"connectionParameters": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Limits for requests to the API server. Not used with kubeconfig auth.",
+							Ref:         ref(v1alpha1.ClusterConnectionParametersSpec{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"server", "auth"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ClusterAuthSpec{}.OpenAPIModelName(), v1alpha1.ClusterConnectionParametersSpec{}.OpenAPIModelName(), v1alpha1.ConfigMapKeySelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ClusterAuthSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterAuthSpec is how Entente authenticates to an API server. The block of the type must be there, and no other one.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "How Entente authenticates: kubeconfig; clientCert and token (both alpha, behind the feature gate ClusterAuthTokenAndCert, which is off by default); execPlugin and oidc (not implemented).\n\nPossible enum values:\n - `\"clientCert\"` : with a client certificate. Alpha.\n - `\"execPlugin\"` : with what a program prints. Not implemented.\n - `\"kubeconfig\"` : with a kubeconfig.\n - `\"oidc\"` : with a token of an OpenID Connect provider. Not implemented.\n - `\"token\"` : with a bearer token. Alpha.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"clientCert", "execPlugin", "kubeconfig", "oidc", "token"},
+						},
+					},
+					"clientCert": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Client certificate, for type clientCert.",
+							Ref:         ref(v1alpha1.ClientCertAuthSpec{}.OpenAPIModelName()),
+						},
+					},
+					"execPlugin": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Program, for type execPlugin. It is never run.",
+							Ref:         ref(v1alpha1.ExecPluginAuthSpec{}.OpenAPIModelName()),
+						},
+					},
+					"kubeconfig": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kubeconfig, for type kubeconfig.",
+							Ref:         ref(v1alpha1.KubeconfigAuthSpec{}.OpenAPIModelName()),
+						},
+					},
+					"oidc": {
+						SchemaProps: spec.SchemaProps{
+							Description: "OpenID Connect client, for type oidc.",
+							Ref:         ref(v1alpha1.OIDAuthSpec{}.OpenAPIModelName()),
+						},
+					},
+					"token": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Bearer token, for type token.",
+							Ref:         ref(v1alpha1.TokenAuthSpec{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"type"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ClientCertAuthSpec{}.OpenAPIModelName(), v1alpha1.ExecPluginAuthSpec{}.OpenAPIModelName(), v1alpha1.KubeconfigAuthSpec{}.OpenAPIModelName(), v1alpha1.OIDAuthSpec{}.OpenAPIModelName(), v1alpha1.TokenAuthSpec{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ClusterCapabilitiesSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterCapabilitiesSpec is what a cluster can do. Accepted, not used.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"apiVersions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "API versions that the cluster has.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"serverSideApply": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Whether the cluster knows server-side apply.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"serverSideApply"},
+			},
+		},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ClusterConnectionParametersSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterConnectionParametersSpec are limits for requests to an API server.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"burst": {
+						SchemaProps: spec.SchemaProps{
+							Description: "How many requests may be made at once beyond those a second, at least 0.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"qps": {
+						SchemaProps: spec.SchemaProps{
+							Description: "How many requests may be made a second, at least 0.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"timeout": {
+						SchemaProps: spec.SchemaProps{
+							Description: "How long an answer is waited for, as in 30s.",
+							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"burst", "qps", "timeout"},
+			},
+		},
+		Dependencies: []string{
+			metav1.Duration{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ClusterDeletionPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterDeletionPolicy is what happens when a Cluster is deleted.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"pruneReleases": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Whether the Releases that refer to the Cluster, in its namespace, are deleted with it, each as its own deletion policy says. The Cluster goes after them. If not, they stay, with the reason ClusterNotReady.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"pruneReleases"},
+			},
+		},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ClusterList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterList is a list of Clusters.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "The Clusters.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.Cluster{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.Cluster{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ClusterReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterReference names a Cluster of the same namespace.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the Cluster.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ClusterSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterSpec is how a cluster is connected to.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"connectionMode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "How the cluster is connected to: inCluster (it is the one that Entente runs in), agentless (with what the block agentless says) or agent (not implemented). There is no default. The block of the mode must be there, and no other one.\n\nPossible enum values:\n - `\"agent\"` : an agent in the cluster fetches what it is to apply. Not implemented.\n - `\"agentless\"` : Entente connects to the API server of the cluster.\n - `\"inCluster\"` : the cluster is the one that Entente runs in.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"agent", "agentless", "inCluster"},
+						},
+					},
+					"agent": {
+						SchemaProps: spec.SchemaProps{
+							Description: "How an agent connects, for mode agent.",
+							Ref:         ref(v1alpha1.ClusterAgentModeSpec{}.OpenAPIModelName()),
+						},
+					},
+					"agentless": {
+						SchemaProps: spec.SchemaProps{
+							Description: "How the API server of the cluster is connected to, for mode agentless.",
+							Ref:         ref(v1alpha1.ClusterAgentlessModeSpec{}.OpenAPIModelName()),
+						},
+					},
+					"capabilities": {
+						SchemaProps: spec.SchemaProps{
+							Description: "What the cluster can do. Accepted, not used.",
+							Ref:         ref(v1alpha1.ClusterCapabilitiesSpec{}.OpenAPIModelName()),
+						},
+					},
+					"deletionPolicy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "What happens to the Releases of the cluster when it is deleted. Without it they stay.",
+							Ref:         ref(v1alpha1.ClusterDeletionPolicy{}.OpenAPIModelName()),
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "What mutations of Releases read as cluster.<key>. The key name is always the name of the Cluster, whatever is said here.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"connectionMode"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ClusterAgentModeSpec{}.OpenAPIModelName(), v1alpha1.ClusterAgentlessModeSpec{}.OpenAPIModelName(), v1alpha1.ClusterCapabilitiesSpec{}.OpenAPIModelName(), v1alpha1.ClusterDeletionPolicy{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ClusterStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterStatus is a cluster as it was seen last. It is output only.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"agentStatus": {
+						SchemaProps: spec.SchemaProps{
+							Description: "State of the agent, in mode agent. Not set.",
+							Ref:         ref(v1alpha1.ClusterAgentStatus{}.OpenAPIModelName()),
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "type",
+								"x-kubernetes-patch-strategy":  "merge",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "State of the cluster, one entry a type:\n\nReady: whether the cluster can be used: Reachable (it was connected to, and its version read), Unsupported (the connection mode or the auth type is not implemented), ProbeFailed (it could not be connected to, or its version not be read; tried again).",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(metav1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"discoveredAPIVersions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "API versions that the cluster has, such as v1 and apps/v1, sorted. The last ones that were read stay while it is not reachable.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"discoveredVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kubernetes version of the cluster, as it was read last.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"lastSeen": {
+						SchemaProps: spec.SchemaProps{
+							Description: "When the cluster was seen last, to the minute.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Generation of the object that this status describes.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"reachable": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Whether the cluster is reachable, as the condition Ready says.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"releaseCount": {
+						SchemaProps: spec.SchemaProps{
+							Description: "How many Releases of the namespace refer to the Cluster.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+				Required: []string{"reachable"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ClusterAgentStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ConfigMapKeySelector(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ConfigMapKeySelector names a key of a ConfigMap of the same namespace.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the ConfigMap.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"key": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Key in its data.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"optional": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Accepted, not used: what is named must be there to connect.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "key"},
+			},
+		},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_EnvVar(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EnvVar is a variable of the environment of a program.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the variable.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"value": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Value of the variable. It can be read by everybody who may read the Cluster.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"valueFrom": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Where the value is.",
+							Ref:         ref(v1alpha1.EnvVarSource{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.EnvVarSource{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_EnvVarSource(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EnvVarSource says where the value of a variable is.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"configMapKeyRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "A key of a ConfigMap of the namespace.",
+							Ref:         ref(v1alpha1.ConfigMapKeySelector{}.OpenAPIModelName()),
+						},
+					},
+					"secretKeyRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "A key of a Secret of the namespace.",
+							Ref:         ref(v1alpha1.SecretKeySelector{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ConfigMapKeySelector{}.OpenAPIModelName(), v1alpha1.SecretKeySelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ExecPluginAuthSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ExecPluginAuthSpec is authentication with what a program prints.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"args": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "Arguments of the command.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"command": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Command to execute.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"credentialsRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Secret with what the program needs to know.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SecretReference{}.OpenAPIModelName()),
+						},
+					},
+					"env": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "name",
+								"x-kubernetes-patch-strategy":  "merge",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "Environment of the command, one entry a name.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.EnvVar{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"command", "credentialsRef"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.EnvVar{}.OpenAPIModelName(), v1alpha1.SecretReference{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_KubeconfigAuthSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "KubeconfigAuthSpec is authentication with a kubeconfig.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"secretRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Where the kubeconfig is. Its current context says what is connected to. It may hold data only: no program, no provider, no path of a file, no impersonation.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SecretKeySelector{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"secretRef"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SecretKeySelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_OIDAuthSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "OIDAuthSpec is authentication as a client of an OpenID Connect provider.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"audience": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Audience of the token.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"clientAuth": {
+						SchemaProps: spec.SchemaProps{
+							Description: "How the client authenticates to the provider.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.OIDCClientAuthSpec{}.OpenAPIModelName()),
+						},
+					},
+					"clientID": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ID of the client.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"issuerURL": {
+						SchemaProps: spec.SchemaProps{
+							Description: "URL of the provider.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"scopes": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "Scopes to ask for.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"tls": {
+						SchemaProps: spec.SchemaProps{
+							Description: "How the provider is recognised.",
+							Ref:         ref(v1alpha1.TLSSpec{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"clientAuth", "clientID", "issuerURL"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.OIDCClientAuthSpec{}.OpenAPIModelName(), v1alpha1.TLSSpec{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_OIDCAuthClientSecretSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "OIDCAuthClientSecretSpec is the secret of a client.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"clientSecretRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Where the secret is.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SecretKeySelector{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"clientSecretRef"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SecretKeySelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_OIDCAuthPrivateKeyJWTSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "OIDCAuthPrivateKeyJWTSpec is the private key of a client.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"privateKeyRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Where the private key is.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SecretKeySelector{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"privateKeyRef"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SecretKeySelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_OIDCAuthTLSClientAuthSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "OIDCAuthTLSClientAuthSpec is the certificate of a client.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"certRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Where the certificate is.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SecretKeySelector{}.OpenAPIModelName()),
+						},
+					},
+					"keyRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Where its private key is.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SecretKeySelector{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"certRef", "keyRef"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SecretKeySelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_OIDCClientAuthSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "OIDCClientAuthSpec is how a client authenticates to an OpenID Connect provider. The block of the type must be there, and no other one.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "How the client authenticates: clientSecret, privateKeyJWT or tlsClientAuth.\n\nPossible enum values:\n - `\"clientSecret\"` : with a secret.\n - `\"privateKeyJWT\"` : with a token signed with its private key.\n - `\"tlsClientAuth\"` : with a client certificate.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"clientSecret", "privateKeyJWT", "tlsClientAuth"},
+						},
+					},
+					"clientSecret": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Secret of the client, for type clientSecret.",
+							Ref:         ref(v1alpha1.OIDCAuthClientSecretSpec{}.OpenAPIModelName()),
+						},
+					},
+					"privateKeyJWT": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Private key of the client, for type privateKeyJWT.",
+							Ref:         ref(v1alpha1.OIDCAuthPrivateKeyJWTSpec{}.OpenAPIModelName()),
+						},
+					},
+					"tlsClientAuth": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Certificate of the client, for type tlsClientAuth.",
+							Ref:         ref(v1alpha1.OIDCAuthTLSClientAuthSpec{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"type"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.OIDCAuthClientSecretSpec{}.OpenAPIModelName(), v1alpha1.OIDCAuthPrivateKeyJWTSpec{}.OpenAPIModelName(), v1alpha1.OIDCAuthTLSClientAuthSpec{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_Release(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Release is a set of objects that are to be in a target cluster: that of a Cluster of the same namespace. They are applied server-side, without force, as field manager entente, and put right when they drift. What leaves the Release is deleted there.\n\nWhoever writes one needs the verb use on the Cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "What is to be where.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ReleaseSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "What became of it. Written by Entente.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ReleaseStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ReleaseSpec{}.OpenAPIModelName(), v1alpha1.ReleaseStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ReleaseAttempt(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReleaseAttempt is an attempt to bring the objects of a Release to its cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"generation": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Generation of the Release.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"resolvedCluster": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Address of the cluster: spec.agentless.server of the Cluster, empty in other modes.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ReleaseList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReleaseList is a list of Releases.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "The Releases.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.Release{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.Release{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ReleaseMutation(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReleaseMutation sets one field of objects to what an expression says.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"target": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Which objects of the Release are changed. There must be one.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ReleaseMutationTarget{}.OpenAPIModelName()),
+						},
+					},
+					"path": {
+						SchemaProps: spec.SchemaProps{
+							Description: "The field, as a JSON pointer (RFC 6901), at most 1,024 characters. Objects on the way to it are made if they are not there, lists are not; \"-\" appends to a list. It may not be apiVersion, kind, or the name or namespace of the object, nor what the API server writes itself.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](1024),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"expression": {
+						SchemaProps: spec.SchemaProps{
+							Description: "What the field is set to, as an expression of the Common Expression Language (https://cel.dev), at most 4,096 characters. It knows one variable: cluster, a map of strings with the metadata of the Cluster, and its name as cluster.name.",
+							Default:     "",
+							MaxLength:   ptr.To[int64](4096),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"target", "path", "expression"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ReleaseMutationTarget{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ReleaseMutationTarget(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReleaseMutationTarget selects objects of a Release: those of which all is true that it says.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"group": {
+						SchemaProps: spec.SchemaProps{
+							Description: "API group of the objects, empty for the core group.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind of the objects.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the object. Without it: all names.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Namespace that the objects say. Without it: any, or none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"kind"},
+			},
+		},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ReleaseObject(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReleaseObject names an object in a target cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"group": {
+						SchemaProps: spec.SchemaProps{
+							Description: "API group, empty for the core group.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "API version, without the group.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Namespace, empty if it has none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"version", "kind", "name"},
+			},
+		},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ReleaseSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReleaseSpec is what is to be in which cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"clusterRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "The Cluster, of the same namespace. It cannot be changed.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ClusterReference{}.OpenAPIModelName()),
+						},
+					},
+					"resources": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "The objects, whole, at most 256, each with apiVersion, kind and metadata.name, and none twice. One that is namespaced and says no namespace is for the namespace of the Release. They can be read by everybody who may read the Release.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(runtime.RawExtension{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"mutations": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "Changes that are made to the objects before they are applied, in this order, at most 256.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ReleaseMutation{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"deletionPolicy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "What happens to the objects when the Release is deleted: Delete or Orphan.\n\nPossible enum values:\n - `\"Delete\"` : they are deleted.\n - `\"Orphan\"` : they stay.",
+							Default:     "Delete",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Delete", "Orphan"},
+						},
+					},
+				},
+				Required: []string{"clusterRef"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ClusterReference{}.OpenAPIModelName(), v1alpha1.ReleaseMutation{}.OpenAPIModelName(), runtime.RawExtension{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_ReleaseStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReleaseStatus is what became of a Release. It is output only: what is deleted in a cluster is decided elsewhere.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "type",
+								"x-kubernetes-patch-strategy":  "merge",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "State of the Release, one entry a type:\n\nReady: whether all objects are in the cluster as the Release says: Applied, ClusterNotReady, ApplyFailed, MutationFailed, Deleting.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(metav1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"lastAttempted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "The attempt made last to bring the objects to the cluster.",
+							Ref:         ref(v1alpha1.ReleaseAttempt{}.OpenAPIModelName()),
+						},
+					},
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Generation of the object that this status describes.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"objects": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "The objects in the cluster that the Release has applied, and has not deleted.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ReleaseObject{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ReleaseAttempt{}.OpenAPIModelName(), v1alpha1.ReleaseObject{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_SecretKeySelector(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SecretKeySelector names a key of a Secret of the same namespace.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the Secret.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"key": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Key in its data.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"optional": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Accepted, not used: what is named must be there to connect.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "key"},
+			},
+		},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_SecretReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SecretReference names a Secret.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the Secret.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Namespace of the Secret. Accepted, not used.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_TLSSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "TLSSpec is how a server is recognised.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"caPublicCertRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Where the CA certificate of the server is.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ConfigMapKeySelector{}.OpenAPIModelName()),
+						},
+					},
+					"insecureSkipVerify": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Whether any certificate is taken.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"caPublicCertRef", "insecureSkipVerify"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ConfigMapKeySelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_entente_apis_core_v1alpha1_TokenAuthSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "TokenAuthSpec is authentication with a bearer token.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"tokenRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Where the token is.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SecretKeySelector{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"tokenRef"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SecretKeySelector{}.OpenAPIModelName()},
+	}
+}
+
 func schema_entente_apis_peering_v1alpha1_AccessStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -187,7 +1696,7 @@ func schema_entente_apis_peering_v1alpha1_AccessStatus(ref common.ReferenceCallb
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.CapabilityAudience{}.OpenAPIModelName()),
+										Ref: ref(peeringv1alpha1.CapabilityAudience{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -197,7 +1706,7 @@ func schema_entente_apis_peering_v1alpha1_AccessStatus(ref common.ReferenceCallb
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.CapabilityAudience{}.OpenAPIModelName()},
+			peeringv1alpha1.CapabilityAudience{}.OpenAPIModelName()},
 	}
 }
 
@@ -435,14 +1944,14 @@ func schema_entente_apis_peering_v1alpha1_ClusterPeer(ref common.ReferenceCallba
 						SchemaProps: spec.SchemaProps{
 							Description: "The peering that is wanted.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.ClusterPeerSpec{}.OpenAPIModelName()),
+							Ref:         ref(peeringv1alpha1.ClusterPeerSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "The peering as Entente sees it. Written by Entente.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.ClusterPeerStatus{}.OpenAPIModelName()),
+							Ref:         ref(peeringv1alpha1.ClusterPeerStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
@@ -450,7 +1959,7 @@ func schema_entente_apis_peering_v1alpha1_ClusterPeer(ref common.ReferenceCallba
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ClusterPeerSpec{}.OpenAPIModelName(), v1alpha1.ClusterPeerStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			peeringv1alpha1.ClusterPeerSpec{}.OpenAPIModelName(), peeringv1alpha1.ClusterPeerStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -494,7 +2003,7 @@ func schema_entente_apis_peering_v1alpha1_ClusterPeerList(ref common.ReferenceCa
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.ClusterPeer{}.OpenAPIModelName()),
+										Ref: ref(peeringv1alpha1.ClusterPeer{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -505,7 +2014,7 @@ func schema_entente_apis_peering_v1alpha1_ClusterPeerList(ref common.ReferenceCa
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ClusterPeer{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+			peeringv1alpha1.ClusterPeer{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -555,13 +2064,13 @@ func schema_entente_apis_peering_v1alpha1_ClusterPeerSpec(ref common.ReferenceCa
 					"invite": {
 						SchemaProps: spec.SchemaProps{
 							Description: "Settings of type Invite; forbidden with type Join.",
-							Ref:         ref(v1alpha1.InviteSpec{}.OpenAPIModelName()),
+							Ref:         ref(peeringv1alpha1.InviteSpec{}.OpenAPIModelName()),
 						},
 					},
 					"join": {
 						SchemaProps: spec.SchemaProps{
 							Description: "Settings of type Join; forbidden with type Invite.",
-							Ref:         ref(v1alpha1.JoinSpec{}.OpenAPIModelName()),
+							Ref:         ref(peeringv1alpha1.JoinSpec{}.OpenAPIModelName()),
 						},
 					},
 					"capabilities": {
@@ -633,7 +2142,7 @@ func schema_entente_apis_peering_v1alpha1_ClusterPeerSpec(ref common.ReferenceCa
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.InviteSpec{}.OpenAPIModelName(), v1alpha1.JoinSpec{}.OpenAPIModelName()},
+			peeringv1alpha1.InviteSpec{}.OpenAPIModelName(), peeringv1alpha1.JoinSpec{}.OpenAPIModelName()},
 	}
 }
 
@@ -685,19 +2194,19 @@ func schema_entente_apis_peering_v1alpha1_ClusterPeerStatus(ref common.Reference
 					"invite": {
 						SchemaProps: spec.SchemaProps{
 							Description: "Issued connection string. Set with type Invite.",
-							Ref:         ref(v1alpha1.InviteStatus{}.OpenAPIModelName()),
+							Ref:         ref(peeringv1alpha1.InviteStatus{}.OpenAPIModelName()),
 						},
 					},
 					"offer": {
 						SchemaProps: spec.SchemaProps{
 							Description: "What the other cluster receives from this one.",
-							Ref:         ref(v1alpha1.Offer{}.OpenAPIModelName()),
+							Ref:         ref(peeringv1alpha1.Offer{}.OpenAPIModelName()),
 						},
 					},
 					"peer": {
 						SchemaProps: spec.SchemaProps{
 							Description: "What was received from the other cluster.",
-							Ref:         ref(v1alpha1.PeerStatus{}.OpenAPIModelName()),
+							Ref:         ref(peeringv1alpha1.PeerStatus{}.OpenAPIModelName()),
 						},
 					},
 					"effectiveCapabilities": {
@@ -754,7 +2263,7 @@ func schema_entente_apis_peering_v1alpha1_ClusterPeerStatus(ref common.Reference
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.Grant{}.OpenAPIModelName()),
+										Ref: ref(peeringv1alpha1.Grant{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -763,14 +2272,14 @@ func schema_entente_apis_peering_v1alpha1_ClusterPeerStatus(ref common.Reference
 					"access": {
 						SchemaProps: spec.SchemaProps{
 							Description: "How modules of this cluster reach the other one.",
-							Ref:         ref(v1alpha1.AccessStatus{}.OpenAPIModelName()),
+							Ref:         ref(peeringv1alpha1.AccessStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.AccessStatus{}.OpenAPIModelName(), v1alpha1.Grant{}.OpenAPIModelName(), v1alpha1.InviteStatus{}.OpenAPIModelName(), v1alpha1.Offer{}.OpenAPIModelName(), v1alpha1.PeerStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
+			peeringv1alpha1.AccessStatus{}.OpenAPIModelName(), peeringv1alpha1.Grant{}.OpenAPIModelName(), peeringv1alpha1.InviteStatus{}.OpenAPIModelName(), peeringv1alpha1.Offer{}.OpenAPIModelName(), peeringv1alpha1.PeerStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
 	}
 }
 
@@ -1012,7 +2521,7 @@ func schema_entente_apis_peering_v1alpha1_Offer(ref common.ReferenceCallback) co
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.OfferedCapability{}.OpenAPIModelName()),
+										Ref: ref(peeringv1alpha1.OfferedCapability{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1033,7 +2542,7 @@ func schema_entente_apis_peering_v1alpha1_Offer(ref common.ReferenceCallback) co
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.OfferedProject{}.OpenAPIModelName()),
+										Ref: ref(peeringv1alpha1.OfferedProject{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1042,7 +2551,7 @@ func schema_entente_apis_peering_v1alpha1_Offer(ref common.ReferenceCallback) co
 					"issuer": {
 						SchemaProps: spec.SchemaProps{
 							Description: "Issuer of this cluster's ServiceAccount tokens.",
-							Ref:         ref(v1alpha1.Issuer{}.OpenAPIModelName()),
+							Ref:         ref(peeringv1alpha1.Issuer{}.OpenAPIModelName()),
 						},
 					},
 					"peeringVersion": {
@@ -1057,7 +2566,7 @@ func schema_entente_apis_peering_v1alpha1_Offer(ref common.ReferenceCallback) co
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.Issuer{}.OpenAPIModelName(), v1alpha1.OfferedCapability{}.OpenAPIModelName(), v1alpha1.OfferedProject{}.OpenAPIModelName()},
+			peeringv1alpha1.Issuer{}.OpenAPIModelName(), peeringv1alpha1.OfferedCapability{}.OpenAPIModelName(), peeringv1alpha1.OfferedProject{}.OpenAPIModelName()},
 	}
 }
 
@@ -1351,7 +2860,7 @@ func schema_entente_apis_peering_v1alpha1_PeerStatus(ref common.ReferenceCallbac
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.PeerCapability{}.OpenAPIModelName()),
+										Ref: ref(peeringv1alpha1.PeerCapability{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1372,7 +2881,7 @@ func schema_entente_apis_peering_v1alpha1_PeerStatus(ref common.ReferenceCallbac
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.PeerProject{}.OpenAPIModelName()),
+										Ref: ref(peeringv1alpha1.PeerProject{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1381,7 +2890,7 @@ func schema_entente_apis_peering_v1alpha1_PeerStatus(ref common.ReferenceCallbac
 					"issuer": {
 						SchemaProps: spec.SchemaProps{
 							Description: "Issuer of the other cluster's ServiceAccount tokens.",
-							Ref:         ref(v1alpha1.PeerIssuer{}.OpenAPIModelName()),
+							Ref:         ref(peeringv1alpha1.PeerIssuer{}.OpenAPIModelName()),
 						},
 					},
 					"lastSyncTime": {
@@ -1394,7 +2903,7 @@ func schema_entente_apis_peering_v1alpha1_PeerStatus(ref common.ReferenceCallbac
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PeerCapability{}.OpenAPIModelName(), v1alpha1.PeerIssuer{}.OpenAPIModelName(), v1alpha1.PeerProject{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+			peeringv1alpha1.PeerCapability{}.OpenAPIModelName(), peeringv1alpha1.PeerIssuer{}.OpenAPIModelName(), peeringv1alpha1.PeerProject{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -1430,14 +2939,14 @@ func schema_entente_apis_peering_v1alpha1_PeeringCapability(ref common.Reference
 						SchemaProps: spec.SchemaProps{
 							Description: "The capability.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.PeeringCapabilitySpec{}.OpenAPIModelName()),
+							Ref:         ref(peeringv1alpha1.PeeringCapabilitySpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "Whether the capability is valid. Written by Entente.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.PeeringCapabilityStatus{}.OpenAPIModelName()),
+							Ref:         ref(peeringv1alpha1.PeeringCapabilityStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
@@ -1445,7 +2954,7 @@ func schema_entente_apis_peering_v1alpha1_PeeringCapability(ref common.Reference
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PeeringCapabilitySpec{}.OpenAPIModelName(), v1alpha1.PeeringCapabilityStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			peeringv1alpha1.PeeringCapabilitySpec{}.OpenAPIModelName(), peeringv1alpha1.PeeringCapabilityStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1489,7 +2998,7 @@ func schema_entente_apis_peering_v1alpha1_PeeringCapabilityList(ref common.Refer
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.PeeringCapability{}.OpenAPIModelName()),
+										Ref: ref(peeringv1alpha1.PeeringCapability{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1500,7 +3009,7 @@ func schema_entente_apis_peering_v1alpha1_PeeringCapabilityList(ref common.Refer
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PeeringCapability{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+			peeringv1alpha1.PeeringCapability{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1532,7 +3041,7 @@ func schema_entente_apis_peering_v1alpha1_PeeringCapabilitySpec(ref common.Refer
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.Consumer{}.OpenAPIModelName()),
+										Ref: ref(peeringv1alpha1.Consumer{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1550,7 +3059,7 @@ func schema_entente_apis_peering_v1alpha1_PeeringCapabilitySpec(ref common.Refer
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.CapabilityRule{}.OpenAPIModelName()),
+										Ref: ref(peeringv1alpha1.CapabilityRule{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1561,7 +3070,7 @@ func schema_entente_apis_peering_v1alpha1_PeeringCapabilitySpec(ref common.Refer
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.CapabilityRule{}.OpenAPIModelName(), v1alpha1.Consumer{}.OpenAPIModelName()},
+			peeringv1alpha1.CapabilityRule{}.OpenAPIModelName(), peeringv1alpha1.Consumer{}.OpenAPIModelName()},
 	}
 }
 
@@ -1642,14 +3151,14 @@ func schema_entente_apis_peering_v1alpha1_ProjectPeer(ref common.ReferenceCallba
 						SchemaProps: spec.SchemaProps{
 							Description: "The pairing as Entente sees it. Written by Entente.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.ProjectPeerStatus{}.OpenAPIModelName()),
+							Ref:         ref(peeringv1alpha1.ProjectPeerStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ProjectPeerStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			peeringv1alpha1.ProjectPeerStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1693,7 +3202,7 @@ func schema_entente_apis_peering_v1alpha1_ProjectPeerList(ref common.ReferenceCa
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.ProjectPeer{}.OpenAPIModelName()),
+										Ref: ref(peeringv1alpha1.ProjectPeer{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1704,7 +3213,7 @@ func schema_entente_apis_peering_v1alpha1_ProjectPeerList(ref common.ReferenceCa
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ProjectPeer{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+			peeringv1alpha1.ProjectPeer{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1759,7 +3268,7 @@ func schema_entente_apis_peering_v1alpha1_ProjectPeerStatus(ref common.Reference
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.OfferedCapability{}.OpenAPIModelName()),
+										Ref: ref(peeringv1alpha1.OfferedCapability{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1788,7 +3297,7 @@ func schema_entente_apis_peering_v1alpha1_ProjectPeerStatus(ref common.Reference
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.OfferedCapability{}.OpenAPIModelName()},
+			peeringv1alpha1.OfferedCapability{}.OpenAPIModelName()},
 	}
 }
 
@@ -1824,21 +3333,21 @@ func schema_entente_apis_peering_v1alpha1_TokenExchangeProvider(ref common.Refer
 						SchemaProps: spec.SchemaProps{
 							Description: "How the tokens of the peer are verified.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.TokenExchangeProviderSpec{}.OpenAPIModelName()),
+							Ref:         ref(peeringv1alpha1.TokenExchangeProviderSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "Whether the provider is in use. Written by Entente.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.TokenExchangeProviderStatus{}.OpenAPIModelName()),
+							Ref:         ref(peeringv1alpha1.TokenExchangeProviderStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.TokenExchangeProviderSpec{}.OpenAPIModelName(), v1alpha1.TokenExchangeProviderStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			peeringv1alpha1.TokenExchangeProviderSpec{}.OpenAPIModelName(), peeringv1alpha1.TokenExchangeProviderStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1882,7 +3391,7 @@ func schema_entente_apis_peering_v1alpha1_TokenExchangeProviderList(ref common.R
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.TokenExchangeProvider{}.OpenAPIModelName()),
+										Ref: ref(peeringv1alpha1.TokenExchangeProvider{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1893,7 +3402,7 @@ func schema_entente_apis_peering_v1alpha1_TokenExchangeProviderList(ref common.R
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.TokenExchangeProvider{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+			peeringv1alpha1.TokenExchangeProvider{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1908,7 +3417,7 @@ func schema_entente_apis_peering_v1alpha1_TokenExchangeProviderSpec(ref common.R
 						SchemaProps: spec.SchemaProps{
 							Description: "Issuer of the tokens, as the peer publishes it.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.PeerIssuer{}.OpenAPIModelName()),
+							Ref:         ref(peeringv1alpha1.PeerIssuer{}.OpenAPIModelName()),
 						},
 					},
 					"audiences": {
@@ -1955,7 +3464,7 @@ func schema_entente_apis_peering_v1alpha1_TokenExchangeProviderSpec(ref common.R
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PeerIssuer{}.OpenAPIModelName()},
+			peeringv1alpha1.PeerIssuer{}.OpenAPIModelName()},
 	}
 }
 

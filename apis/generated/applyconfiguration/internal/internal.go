@@ -39,6 +39,502 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: dev.entente.core.v1alpha1.ClientCertAuthSpec
+  map:
+    fields:
+    - name: certRef
+      type:
+        namedType: dev.entente.core.v1alpha1.SecretKeySelector
+      default: {}
+    - name: keyRef
+      type:
+        namedType: dev.entente.core.v1alpha1.SecretKeySelector
+      default: {}
+- name: dev.entente.core.v1alpha1.Cluster
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: dev.entente.core.v1alpha1.ClusterSpec
+      default: {}
+    - name: status
+      type:
+        namedType: dev.entente.core.v1alpha1.ClusterStatus
+      default: {}
+- name: dev.entente.core.v1alpha1.ClusterAgentModeSpec
+  map:
+    elementType:
+      scalar: untyped
+      list:
+        elementType:
+          namedType: __untyped_atomic_
+        elementRelationship: atomic
+      map:
+        elementType:
+          namedType: __untyped_deduced_
+        elementRelationship: separable
+- name: dev.entente.core.v1alpha1.ClusterAgentStatus
+  map:
+    fields:
+    - name: agentVersion
+      type:
+        scalar: string
+      default: ""
+    - name: lastHeartbeat
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: registeredAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: dev.entente.core.v1alpha1.ClusterAgentlessModeSpec
+  map:
+    fields:
+    - name: auth
+      type:
+        namedType: dev.entente.core.v1alpha1.ClusterAuthSpec
+      default: {}
+    - name: caPublicCertRef
+      type:
+        namedType: dev.entente.core.v1alpha1.ConfigMapKeySelector
+    - name: connectionParameters
+      type:
+        namedType: dev.entente.core.v1alpha1.ClusterConnectionParametersSpec
+    - name: server
+      type:
+        scalar: string
+      default: ""
+- name: dev.entente.core.v1alpha1.ClusterAuthSpec
+  map:
+    fields:
+    - name: clientCert
+      type:
+        namedType: dev.entente.core.v1alpha1.ClientCertAuthSpec
+    - name: execPlugin
+      type:
+        namedType: dev.entente.core.v1alpha1.ExecPluginAuthSpec
+    - name: kubeconfig
+      type:
+        namedType: dev.entente.core.v1alpha1.KubeconfigAuthSpec
+    - name: oidc
+      type:
+        namedType: dev.entente.core.v1alpha1.OIDAuthSpec
+    - name: token
+      type:
+        namedType: dev.entente.core.v1alpha1.TokenAuthSpec
+    - name: type
+      type:
+        scalar: string
+      default: ""
+- name: dev.entente.core.v1alpha1.ClusterCapabilitiesSpec
+  map:
+    fields:
+    - name: apiVersions
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: serverSideApply
+      type:
+        scalar: boolean
+- name: dev.entente.core.v1alpha1.ClusterConnectionParametersSpec
+  map:
+    fields:
+    - name: burst
+      type:
+        scalar: numeric
+    - name: qps
+      type:
+        scalar: numeric
+    - name: timeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+- name: dev.entente.core.v1alpha1.ClusterDeletionPolicy
+  map:
+    fields:
+    - name: pruneReleases
+      type:
+        scalar: boolean
+- name: dev.entente.core.v1alpha1.ClusterReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+- name: dev.entente.core.v1alpha1.ClusterSpec
+  map:
+    fields:
+    - name: agent
+      type:
+        namedType: dev.entente.core.v1alpha1.ClusterAgentModeSpec
+    - name: agentless
+      type:
+        namedType: dev.entente.core.v1alpha1.ClusterAgentlessModeSpec
+    - name: capabilities
+      type:
+        namedType: dev.entente.core.v1alpha1.ClusterCapabilitiesSpec
+    - name: connectionMode
+      type:
+        scalar: string
+      default: ""
+    - name: deletionPolicy
+      type:
+        namedType: dev.entente.core.v1alpha1.ClusterDeletionPolicy
+    - name: metadata
+      type:
+        map:
+          elementType:
+            scalar: string
+- name: dev.entente.core.v1alpha1.ClusterStatus
+  map:
+    fields:
+    - name: agentStatus
+      type:
+        namedType: dev.entente.core.v1alpha1.ClusterAgentStatus
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: discoveredAPIVersions
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: discoveredVersion
+      type:
+        scalar: string
+    - name: lastSeen
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: reachable
+      type:
+        scalar: boolean
+    - name: releaseCount
+      type:
+        scalar: numeric
+- name: dev.entente.core.v1alpha1.ConfigMapKeySelector
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: optional
+      type:
+        scalar: boolean
+- name: dev.entente.core.v1alpha1.EnvVar
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: value
+      type:
+        scalar: string
+    - name: valueFrom
+      type:
+        namedType: dev.entente.core.v1alpha1.EnvVarSource
+- name: dev.entente.core.v1alpha1.EnvVarSource
+  map:
+    fields:
+    - name: configMapKeyRef
+      type:
+        namedType: dev.entente.core.v1alpha1.ConfigMapKeySelector
+    - name: secretKeyRef
+      type:
+        namedType: dev.entente.core.v1alpha1.SecretKeySelector
+- name: dev.entente.core.v1alpha1.ExecPluginAuthSpec
+  map:
+    fields:
+    - name: args
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: command
+      type:
+        scalar: string
+      default: ""
+    - name: credentialsRef
+      type:
+        namedType: dev.entente.core.v1alpha1.SecretReference
+      default: {}
+    - name: env
+      type:
+        list:
+          elementType:
+            namedType: dev.entente.core.v1alpha1.EnvVar
+          elementRelationship: associative
+          keys:
+          - name
+- name: dev.entente.core.v1alpha1.KubeconfigAuthSpec
+  map:
+    fields:
+    - name: secretRef
+      type:
+        namedType: dev.entente.core.v1alpha1.SecretKeySelector
+      default: {}
+- name: dev.entente.core.v1alpha1.OIDAuthSpec
+  map:
+    fields:
+    - name: audience
+      type:
+        scalar: string
+    - name: clientAuth
+      type:
+        namedType: dev.entente.core.v1alpha1.OIDCClientAuthSpec
+      default: {}
+    - name: clientID
+      type:
+        scalar: string
+      default: ""
+    - name: issuerURL
+      type:
+        scalar: string
+      default: ""
+    - name: scopes
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: tls
+      type:
+        namedType: dev.entente.core.v1alpha1.TLSSpec
+- name: dev.entente.core.v1alpha1.OIDCAuthClientSecretSpec
+  map:
+    fields:
+    - name: clientSecretRef
+      type:
+        namedType: dev.entente.core.v1alpha1.SecretKeySelector
+      default: {}
+- name: dev.entente.core.v1alpha1.OIDCAuthPrivateKeyJWTSpec
+  map:
+    fields:
+    - name: privateKeyRef
+      type:
+        namedType: dev.entente.core.v1alpha1.SecretKeySelector
+      default: {}
+- name: dev.entente.core.v1alpha1.OIDCAuthTLSClientAuthSpec
+  map:
+    fields:
+    - name: certRef
+      type:
+        namedType: dev.entente.core.v1alpha1.SecretKeySelector
+      default: {}
+    - name: keyRef
+      type:
+        namedType: dev.entente.core.v1alpha1.SecretKeySelector
+      default: {}
+- name: dev.entente.core.v1alpha1.OIDCClientAuthSpec
+  map:
+    fields:
+    - name: clientSecret
+      type:
+        namedType: dev.entente.core.v1alpha1.OIDCAuthClientSecretSpec
+    - name: privateKeyJWT
+      type:
+        namedType: dev.entente.core.v1alpha1.OIDCAuthPrivateKeyJWTSpec
+    - name: tlsClientAuth
+      type:
+        namedType: dev.entente.core.v1alpha1.OIDCAuthTLSClientAuthSpec
+    - name: type
+      type:
+        scalar: string
+      default: ""
+- name: dev.entente.core.v1alpha1.Release
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: dev.entente.core.v1alpha1.ReleaseSpec
+      default: {}
+    - name: status
+      type:
+        namedType: dev.entente.core.v1alpha1.ReleaseStatus
+      default: {}
+- name: dev.entente.core.v1alpha1.ReleaseAttempt
+  map:
+    fields:
+    - name: generation
+      type:
+        scalar: numeric
+    - name: resolvedCluster
+      type:
+        scalar: string
+- name: dev.entente.core.v1alpha1.ReleaseMutation
+  map:
+    fields:
+    - name: expression
+      type:
+        scalar: string
+      default: ""
+    - name: path
+      type:
+        scalar: string
+      default: ""
+    - name: target
+      type:
+        namedType: dev.entente.core.v1alpha1.ReleaseMutationTarget
+      default: {}
+- name: dev.entente.core.v1alpha1.ReleaseMutationTarget
+  map:
+    fields:
+    - name: group
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
+- name: dev.entente.core.v1alpha1.ReleaseObject
+  map:
+    fields:
+    - name: group
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: namespace
+      type:
+        scalar: string
+    - name: version
+      type:
+        scalar: string
+      default: ""
+- name: dev.entente.core.v1alpha1.ReleaseSpec
+  map:
+    fields:
+    - name: clusterRef
+      type:
+        namedType: dev.entente.core.v1alpha1.ClusterReference
+      default: {}
+    - name: deletionPolicy
+      type:
+        scalar: string
+      default: Delete
+    - name: mutations
+      type:
+        list:
+          elementType:
+            namedType: dev.entente.core.v1alpha1.ReleaseMutation
+          elementRelationship: atomic
+    - name: resources
+      type:
+        list:
+          elementType:
+            namedType: __untyped_atomic_
+          elementRelationship: atomic
+- name: dev.entente.core.v1alpha1.ReleaseStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: lastAttempted
+      type:
+        namedType: dev.entente.core.v1alpha1.ReleaseAttempt
+    - name: objects
+      type:
+        list:
+          elementType:
+            namedType: dev.entente.core.v1alpha1.ReleaseObject
+          elementRelationship: atomic
+    - name: observedGeneration
+      type:
+        scalar: numeric
+- name: dev.entente.core.v1alpha1.SecretKeySelector
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: optional
+      type:
+        scalar: boolean
+- name: dev.entente.core.v1alpha1.SecretReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
+- name: dev.entente.core.v1alpha1.TLSSpec
+  map:
+    fields:
+    - name: caPublicCertRef
+      type:
+        namedType: dev.entente.core.v1alpha1.ConfigMapKeySelector
+      default: {}
+    - name: insecureSkipVerify
+      type:
+        scalar: boolean
+- name: dev.entente.core.v1alpha1.TokenAuthSpec
+  map:
+    fields:
+    - name: tokenRef
+      type:
+        namedType: dev.entente.core.v1alpha1.SecretKeySelector
+      default: {}
 - name: dev.entente.peering.v1alpha1.AccessStatus
   map:
     fields:
@@ -568,6 +1064,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+  scalar: string
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1
   map:
     elementType:
@@ -695,6 +1193,18 @@ var schemaYAML = typed.YAMLObject(`types:
     elementRelationship: atomic
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.Time
   scalar: untyped
+- name: io.k8s.apimachinery.pkg.runtime.RawExtension
+  map:
+    elementType:
+      scalar: untyped
+      list:
+        elementType:
+          namedType: __untyped_atomic_
+        elementRelationship: atomic
+      map:
+        elementType:
+          namedType: __untyped_deduced_
+        elementRelationship: separable
 - name: __untyped_atomic_
   scalar: untyped
   list:

@@ -22,6 +22,7 @@ import (
 	fmt "fmt"
 	http "net/http"
 
+	corev1alpha1 "entente.dev/entente/apis/generated/clientset/versioned/typed/core/v1alpha1"
 	peeringv1alpha1 "entente.dev/entente/apis/generated/clientset/versioned/typed/peering/v1alpha1"
 	discovery "k8s.io/client-go/discovery"
 	rest "k8s.io/client-go/rest"
@@ -30,13 +31,20 @@ import (
 
 type Interface interface {
 	Discovery() discovery.DiscoveryInterfaces
+	CoreV1alpha1() corev1alpha1.CoreV1alpha1Interface
 	PeeringV1alpha1() peeringv1alpha1.PeeringV1alpha1Interface
 }
 
 // Clientset contains the clients for groups.
 type Clientset struct {
 	*discovery.DiscoveryClient
+	coreV1alpha1    *corev1alpha1.CoreV1alpha1Client
 	peeringV1alpha1 *peeringv1alpha1.PeeringV1alpha1Client
+}
+
+// CoreV1alpha1 retrieves the CoreV1alpha1Client
+func (c *Clientset) CoreV1alpha1() corev1alpha1.CoreV1alpha1Interface {
+	return c.coreV1alpha1
 }
 
 // PeeringV1alpha1 retrieves the PeeringV1alpha1Client
@@ -88,6 +96,10 @@ func NewForConfigAndClient(c *rest.Config, httpClient *http.Client) (*Clientset,
 
 	var cs Clientset
 	var err error
+	cs.coreV1alpha1, err = corev1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
 	cs.peeringV1alpha1, err = peeringv1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
 	if err != nil {
 		return nil, err
@@ -113,6 +125,7 @@ func NewForConfigOrDie(c *rest.Config) *Clientset {
 // New creates a new Clientset for the given RESTClient.
 func New(c rest.Interface) *Clientset {
 	var cs Clientset
+	cs.coreV1alpha1 = corev1alpha1.New(c)
 	cs.peeringV1alpha1 = peeringv1alpha1.New(c)
 
 	cs.DiscoveryClient = discovery.NewDiscoveryClient(c)

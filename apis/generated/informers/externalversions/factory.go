@@ -25,6 +25,7 @@ import (
 	time "time"
 
 	versioned "entente.dev/entente/apis/generated/clientset/versioned"
+	core "entente.dev/entente/apis/generated/informers/externalversions/core"
 	internalinterfaces "entente.dev/entente/apis/generated/informers/externalversions/internalinterfaces"
 	peering "entente.dev/entente/apis/generated/informers/externalversions/peering"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -325,7 +326,12 @@ type SharedInformerFactory interface {
 	// client.
 	InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer
 
+	Core() core.Interface
 	Peering() peering.Interface
+}
+
+func (f *sharedInformerFactory) Core() core.Interface {
+	return core.New(f, f.namespace, f.tweakListOptions)
 }
 
 func (f *sharedInformerFactory) Peering() peering.Interface {

@@ -21,7 +21,8 @@ package externalversions
 import (
 	fmt "fmt"
 
-	v1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	v1alpha1 "entente.dev/entente/apis/core/v1alpha1"
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	cache "k8s.io/client-go/tools/cache"
 )
@@ -52,14 +53,20 @@ func (f *genericInformer) Lister() cache.GenericLister {
 // TODO extend this to unknown resources with a client pool
 func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource) (GenericInformer, error) {
 	switch resource {
-	// Group=peering.entente.dev, Version=v1alpha1
-	case v1alpha1.SchemeGroupVersion.WithResource("clusterpeers"):
+	// Group=core.convoy.kumodo.io, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithResource("clusters"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Core().V1alpha1().Clusters().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("releases"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Core().V1alpha1().Releases().Informer()}, nil
+
+		// Group=peering.entente.dev, Version=v1alpha1
+	case peeringv1alpha1.SchemeGroupVersion.WithResource("clusterpeers"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Peering().V1alpha1().ClusterPeers().Informer()}, nil
-	case v1alpha1.SchemeGroupVersion.WithResource("peeringcapabilities"):
+	case peeringv1alpha1.SchemeGroupVersion.WithResource("peeringcapabilities"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Peering().V1alpha1().PeeringCapabilities().Informer()}, nil
-	case v1alpha1.SchemeGroupVersion.WithResource("projectpeers"):
+	case peeringv1alpha1.SchemeGroupVersion.WithResource("projectpeers"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Peering().V1alpha1().ProjectPeers().Informer()}, nil
-	case v1alpha1.SchemeGroupVersion.WithResource("tokenexchangeproviders"):
+	case peeringv1alpha1.SchemeGroupVersion.WithResource("tokenexchangeproviders"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Peering().V1alpha1().TokenExchangeProviders().Informer()}, nil
 
 	}

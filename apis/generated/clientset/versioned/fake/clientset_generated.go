@@ -21,6 +21,8 @@ package fake
 import (
 	applyconfiguration "entente.dev/entente/apis/generated/applyconfiguration"
 	clientset "entente.dev/entente/apis/generated/clientset/versioned"
+	corev1alpha1 "entente.dev/entente/apis/generated/clientset/versioned/typed/core/v1alpha1"
+	fakecorev1alpha1 "entente.dev/entente/apis/generated/clientset/versioned/typed/core/v1alpha1/fake"
 	peeringv1alpha1 "entente.dev/entente/apis/generated/clientset/versioned/typed/peering/v1alpha1"
 	fakepeeringv1alpha1 "entente.dev/entente/apis/generated/clientset/versioned/typed/peering/v1alpha1/fake"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -135,6 +137,11 @@ var (
 	_ clientset.Interface = &Clientset{}
 	_ testing.FakeClient  = &Clientset{}
 )
+
+// CoreV1alpha1 retrieves the CoreV1alpha1Client
+func (c *Clientset) CoreV1alpha1() corev1alpha1.CoreV1alpha1Interface {
+	return &fakecorev1alpha1.FakeCoreV1alpha1{Fake: &c.Fake}
+}
 
 // PeeringV1alpha1 retrieves the PeeringV1alpha1Client
 func (c *Clientset) PeeringV1alpha1() peeringv1alpha1.PeeringV1alpha1Interface {

@@ -19,6 +19,7 @@ limitations under the License.
 package fake
 
 import (
+	corev1alpha1 "entente.dev/entente/apis/core/v1alpha1"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
@@ -31,6 +32,7 @@ var scheme = runtime.NewScheme()
 var codecs = serializer.NewCodecFactory(scheme)
 
 var localSchemeBuilder = runtime.SchemeBuilder{
+	corev1alpha1.AddToScheme,
 	peeringv1alpha1.AddToScheme,
 }
 
