@@ -19,6 +19,7 @@ package core
 // AuthType is a way to authenticate to an API server.
 type AuthType string
 
+// Ways to authenticate to an API server.
 const (
 	// AuthTypeClientCert: with a client certificate. Alpha.
 	AuthTypeClientCert AuthType = "clientCert"
@@ -54,9 +55,9 @@ type ClusterAuthSpec struct {
 
 // SecretKeySelector names a key of a Secret of the same namespace.
 type SecretKeySelector struct {
-	// Name of the Secret.
+	// Name of the Secret, a DNS subdomain.
 	Name string
-	// Key in its data.
+	// Key in its data: letters, digits, "-", "_" and ".", at most 253.
 	Key string
 	// Accepted, not used: what is named must be there to connect.
 	Optional *bool
@@ -64,9 +65,9 @@ type SecretKeySelector struct {
 
 // ConfigMapKeySelector names a key of a ConfigMap of the same namespace.
 type ConfigMapKeySelector struct {
-	// Name of the ConfigMap.
+	// Name of the ConfigMap, a DNS subdomain.
 	Name string
-	// Key in its data.
+	// Key in its data: letters, digits, "-", "_" and ".", at most 253.
 	Key string
 	// Accepted, not used: what is named must be there to connect.
 	Optional *bool
@@ -74,7 +75,7 @@ type ConfigMapKeySelector struct {
 
 // SecretReference names a Secret.
 type SecretReference struct {
-	// Name of the Secret.
+	// Name of the Secret, a DNS subdomain.
 	Name string
 	// Namespace of the Secret. Accepted, not used.
 	Namespace string
@@ -150,6 +151,7 @@ type OIDAuthSpec struct {
 // OIDCClientAuthType is a way of a client to authenticate to an OpenID Connect provider.
 type OIDCClientAuthType string
 
+// Ways of a client to authenticate to an OpenID Connect provider.
 const (
 	// OIDCClientAuthClientSecret: with a secret.
 	OIDCClientAuthClientSecret OIDCClientAuthType = "clientSecret"

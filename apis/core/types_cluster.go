@@ -51,6 +51,7 @@ type ClusterList struct {
 // ConnectionMode is a way to connect to a cluster.
 type ConnectionMode string
 
+// Ways to connect to a cluster.
 const (
 	// ConnectionModeAgent: an agent in the cluster fetches what it is to apply. Not
 	// implemented.
@@ -81,7 +82,7 @@ type ClusterSpec struct {
 	DeletionPolicy *ClusterDeletionPolicy
 
 	// What mutations of Releases read as cluster.<key>. The key name is always the name of
-	// the Cluster, whatever is said here.
+	// the Cluster, whatever is said here. At most 256 entries, and 64 KiB of keys and values.
 	Metadata map[string]string
 }
 
@@ -91,7 +92,7 @@ type ClusterAgentModeSpec struct{}
 
 // ClusterAgentlessModeSpec is how the API server of a cluster is connected to.
 type ClusterAgentlessModeSpec struct {
-	// Address of the API server, at most 2,048 characters. With kubeconfig auth the
+	// Address of the API server, at most 2,048 characters, without a user. With kubeconfig auth the
 	// kubeconfig says where the server is; Releases show this address as the cluster they
 	// were applied to.
 	Server string
@@ -113,7 +114,7 @@ type ClusterConnectionParametersSpec struct {
 	Burst *int32
 	// How many requests may be made a second, at least 0.
 	QPS *int32
-	// How long an answer is waited for, as in 30s.
+	// How long an answer is waited for, as in 30s: more than 0, at most 1h.
 	Timeout *metav1.Duration
 }
 

@@ -54,6 +54,7 @@ type ReleaseList struct {
 // ReleaseDeletionPolicy is what happens to the objects of a Release that is deleted.
 type ReleaseDeletionPolicy string
 
+// What can happen to the objects of a deleted Release.
 const (
 	// ReleaseDeletionPolicyDelete: they are deleted.
 	ReleaseDeletionPolicyDelete ReleaseDeletionPolicy = "Delete"
@@ -66,9 +67,11 @@ type ReleaseSpec struct {
 	// The Cluster, of the same namespace. It cannot be changed.
 	ClusterRef ClusterReference
 
-	// The objects, whole, at most 256, each with apiVersion, kind and metadata.name, and none
-	// twice. One that is namespaced and says no namespace is for the namespace of the
-	// Release. They can be read by everybody who may read the Release.
+	// The objects, whole, at most 256 and 1 MiB, each with apiVersion, kind and metadata.name,
+	// and none twice. One that is namespaced and says no namespace is for the namespace of the
+	// Release. None may say generateName, uid, resourceVersion, ownerReferences or
+	// managedFields; a status is not applied where it is a subresource. They can be read by
+	// everybody who may read the Release.
 	Resources []runtime.RawExtension
 
 	// Changes that are made to the objects before they are applied, in this order, at most
@@ -81,7 +84,7 @@ type ReleaseSpec struct {
 
 // ClusterReference names a Cluster of the same namespace.
 type ClusterReference struct {
-	// Name of the Cluster.
+	// Name of the Cluster, a DNS subdomain.
 	Name string
 }
 

@@ -214,6 +214,13 @@ func (l *Ledger) Tombstones() []*record.Tombstone {
 	return slices.Collect(maps.Values(l.view.content.tombstones))
 }
 
+// Release implements record.Reader.
+func (l *Ledger) Release(uid string) *record.Release {
+	l.view.mu.RLock()
+	defer l.view.mu.RUnlock()
+	return l.view.content.releases[uid]
+}
+
 // Releases implements record.Reader.
 func (l *Ledger) Releases() []*record.Release {
 	l.view.mu.RLock()

@@ -21,6 +21,7 @@ package v1alpha1
 // +k8s:enum
 type AuthType string
 
+// Ways to authenticate to an API server.
 const (
 	// AuthTypeClientCert: with a client certificate. Alpha.
 	AuthTypeClientCert AuthType = "clientCert"
@@ -68,11 +69,12 @@ type ClusterAuthSpec struct {
 
 // SecretKeySelector names a key of a Secret of the same namespace.
 type SecretKeySelector struct {
-	// Name of the Secret.
+	// Name of the Secret, a DNS subdomain.
 	// +required
 	// +k8s:required
+	// +k8s:format=k8s-long-name
 	Name string `json:"name"`
-	// Key in its data.
+	// Key in its data: letters, digits, "-", "_" and ".", at most 253.
 	// +required
 	// +k8s:required
 	Key string `json:"key"`
@@ -84,11 +86,12 @@ type SecretKeySelector struct {
 
 // ConfigMapKeySelector names a key of a ConfigMap of the same namespace.
 type ConfigMapKeySelector struct {
-	// Name of the ConfigMap.
+	// Name of the ConfigMap, a DNS subdomain.
 	// +required
 	// +k8s:required
+	// +k8s:format=k8s-long-name
 	Name string `json:"name"`
-	// Key in its data.
+	// Key in its data: letters, digits, "-", "_" and ".", at most 253.
 	// +required
 	// +k8s:required
 	Key string `json:"key"`
@@ -100,8 +103,10 @@ type ConfigMapKeySelector struct {
 
 // SecretReference names a Secret.
 type SecretReference struct {
-	// Name of the Secret.
+	// Name of the Secret, a DNS subdomain.
 	// +optional
+	// +k8s:optional
+	// +k8s:format=k8s-long-name
 	Name string `json:"name,omitempty"`
 	// Namespace of the Secret. Accepted, not used.
 	// +optional
@@ -218,6 +223,7 @@ type OIDAuthSpec struct {
 // +k8s:enum
 type OIDCClientAuthType string
 
+// Ways of a client to authenticate to an OpenID Connect provider.
 const (
 	// OIDCClientAuthClientSecret: with a secret.
 	OIDCClientAuthClientSecret OIDCClientAuthType = "clientSecret"

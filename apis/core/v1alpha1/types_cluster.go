@@ -78,6 +78,7 @@ type ClusterList struct {
 // +k8s:enum
 type ConnectionMode string
 
+// Ways to connect to a cluster.
 const (
 	// ConnectionModeAgent: an agent in the cluster fetches what it is to apply. Not
 	// implemented.
@@ -118,7 +119,7 @@ type ClusterSpec struct {
 	DeletionPolicy *ClusterDeletionPolicy `json:"deletionPolicy,omitempty"`
 
 	// What mutations of Releases read as cluster.<key>. The key name is always the name of
-	// the Cluster, whatever is said here.
+	// the Cluster, whatever is said here. At most 256 entries, and 64 KiB of keys and values.
 	// +optional
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
@@ -129,7 +130,7 @@ type ClusterAgentModeSpec struct{}
 
 // ClusterAgentlessModeSpec is how the API server of a cluster is connected to.
 type ClusterAgentlessModeSpec struct {
-	// Address of the API server, at most 2,048 characters. With kubeconfig auth the
+	// Address of the API server, at most 2,048 characters, without a user. With kubeconfig auth the
 	// kubeconfig says where the server is; Releases show this address as the cluster they
 	// were applied to.
 	// +required
@@ -160,13 +161,15 @@ type ClusterConnectionParametersSpec struct {
 	// +required
 	// +k8s:required
 	// +k8s:minimum=0
+	// +k8s:validation:minimum=0
 	Burst *int32 `json:"burst,omitempty"`
 	// How many requests may be made a second, at least 0.
 	// +required
 	// +k8s:required
 	// +k8s:minimum=0
+	// +k8s:validation:minimum=0
 	QPS *int32 `json:"qps,omitempty"`
-	// How long an answer is waited for, as in 30s.
+	// How long an answer is waited for, as in 30s: more than 0, at most 1h.
 	// +required
 	// +k8s:opaqueType
 	Timeout *metav1.Duration `json:"timeout,omitempty"`

@@ -87,6 +87,7 @@ type ReleaseList struct {
 // +k8s:enum
 type ReleaseDeletionPolicy string
 
+// What can happen to the objects of a deleted Release.
 const (
 	// ReleaseDeletionPolicyDelete: they are deleted.
 	ReleaseDeletionPolicyDelete ReleaseDeletionPolicy = "Delete"
@@ -100,9 +101,11 @@ type ReleaseSpec struct {
 	// +required
 	ClusterRef ClusterReference `json:"clusterRef"`
 
-	// The objects, whole, at most 256, each with apiVersion, kind and metadata.name, and none
-	// twice. One that is namespaced and says no namespace is for the namespace of the
-	// Release. They can be read by everybody who may read the Release.
+	// The objects, whole, at most 256 and 1 MiB, each with apiVersion, kind and metadata.name,
+	// and none twice. One that is namespaced and says no namespace is for the namespace of the
+	// Release. None may say generateName, uid, resourceVersion, ownerReferences or
+	// managedFields; a status is not applied where it is a subresource. They can be read by
+	// everybody who may read the Release.
 	// +optional
 	// +listType=atomic
 	// +k8s:opaqueType
@@ -114,6 +117,7 @@ type ReleaseSpec struct {
 	// +listType=atomic
 	// +k8s:optional
 	// +k8s:maxItems=256
+	// +k8s:validation:maxItems=256
 	Mutations []ReleaseMutation `json:"mutations,omitempty"`
 
 	// What happens to the objects when the Release is deleted: Delete or Orphan.
@@ -125,9 +129,11 @@ type ReleaseSpec struct {
 
 // ClusterReference names a Cluster of the same namespace.
 type ClusterReference struct {
-	// Name of the Cluster.
+	// Name of the Cluster, a DNS subdomain.
 	// +required
 	// +k8s:required
+	// +k8s:format=k8s-long-name
+	// +k8s:immutable
 	Name string `json:"name"`
 }
 
@@ -225,12 +231,18 @@ type ReleaseObject struct {
 	// +optional
 	Group string `json:"group,omitempty"`
 	// API version, without the group.
+	// +required
+	// +k8s:required
 	Version string `json:"version"`
 	// Kind of the object.
+	// +required
+	// +k8s:required
 	Kind string `json:"kind"`
 	// Namespace, empty if it has none.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// Name of the object.
+	// +required
+	// +k8s:required
 	Name string `json:"name"`
 }

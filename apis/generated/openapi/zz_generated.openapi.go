@@ -324,7 +324,7 @@ func schema_entente_apis_core_v1alpha1_ClusterAgentlessModeSpec(ref common.Refer
 				Properties: map[string]spec.Schema{
 					"server": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Address of the API server, at most 2,048 characters. With kubeconfig auth the kubeconfig says where the server is; Releases show this address as the cluster they were applied to.",
+							Description: "Address of the API server, at most 2,048 characters, without a user. With kubeconfig auth the kubeconfig says where the server is; Releases show this address as the cluster they were applied to.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](2048),
 							Type:        []string{"string"},
@@ -464,6 +464,7 @@ func schema_entente_apis_core_v1alpha1_ClusterConnectionParametersSpec(ref commo
 					"burst": {
 						SchemaProps: spec.SchemaProps{
 							Description: "How many requests may be made at once beyond those a second, at least 0.",
+							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -471,13 +472,14 @@ func schema_entente_apis_core_v1alpha1_ClusterConnectionParametersSpec(ref commo
 					"qps": {
 						SchemaProps: spec.SchemaProps{
 							Description: "How many requests may be made a second, at least 0.",
+							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"timeout": {
 						SchemaProps: spec.SchemaProps{
-							Description: "How long an answer is waited for, as in 30s.",
+							Description: "How long an answer is waited for, as in 30s: more than 0, at most 1h.",
 							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
 						},
 					},
@@ -575,7 +577,7 @@ func schema_entente_apis_core_v1alpha1_ClusterReference(ref common.ReferenceCall
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Name of the Cluster.",
+							Description: "Name of the Cluster, a DNS subdomain.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -630,7 +632,7 @@ func schema_entente_apis_core_v1alpha1_ClusterSpec(ref common.ReferenceCallback)
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "What mutations of Releases read as cluster.<key>. The key name is always the name of the Cluster, whatever is said here.",
+							Description: "What mutations of Releases read as cluster.<key>. The key name is always the name of the Cluster, whatever is said here. At most 256 entries, and 64 KiB of keys and values.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -759,7 +761,7 @@ func schema_entente_apis_core_v1alpha1_ConfigMapKeySelector(ref common.Reference
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Name of the ConfigMap.",
+							Description: "Name of the ConfigMap, a DNS subdomain.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -767,7 +769,7 @@ func schema_entente_apis_core_v1alpha1_ConfigMapKeySelector(ref common.Reference
 					},
 					"key": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Key in its data.",
+							Description: "Key in its data: letters, digits, \"-\", \"_\" and \".\", at most 253.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1427,7 +1429,7 @@ func schema_entente_apis_core_v1alpha1_ReleaseSpec(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "The objects, whole, at most 256, each with apiVersion, kind and metadata.name, and none twice. One that is namespaced and says no namespace is for the namespace of the Release. They can be read by everybody who may read the Release.",
+							Description: "The objects, whole, at most 256 and 1 MiB, each with apiVersion, kind and metadata.name, and none twice. One that is namespaced and says no namespace is for the namespace of the Release. None may say generateName, uid, resourceVersion, ownerReferences or managedFields; a status is not applied where it is a subresource. They can be read by everybody who may read the Release.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1446,6 +1448,7 @@ func schema_entente_apis_core_v1alpha1_ReleaseSpec(ref common.ReferenceCallback)
 						},
 						SchemaProps: spec.SchemaProps{
 							Description: "Changes that are made to the objects before they are applied, in this order, at most 256.",
+							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1552,7 +1555,7 @@ func schema_entente_apis_core_v1alpha1_SecretKeySelector(ref common.ReferenceCal
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Name of the Secret.",
+							Description: "Name of the Secret, a DNS subdomain.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1560,7 +1563,7 @@ func schema_entente_apis_core_v1alpha1_SecretKeySelector(ref common.ReferenceCal
 					},
 					"key": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Key in its data.",
+							Description: "Key in its data: letters, digits, \"-\", \"_\" and \".\", at most 253.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1589,7 +1592,7 @@ func schema_entente_apis_core_v1alpha1_SecretReference(ref common.ReferenceCallb
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Name of the Secret.",
+							Description: "Name of the Secret, a DNS subdomain.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

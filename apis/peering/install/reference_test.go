@@ -17,180 +17,149 @@ limitations under the License.
 package install
 
 import (
-	"maps"
+	"entente.dev/entente/apis/schematest"
 )
-
-// fact is what the schema says of a field.
-type fact struct {
-	kind      string // type
-	max       int64  // length
-	enum      string // allowed values, by commas
-	least     string // minimum
-	list      string // set, atomic, or map:key
-	required  bool
-	sensitive bool
-	preset    string // default
-}
-
-const big = 1048576
 
 // reference are the kinds of the reference with their fields, by hand, with the list
 // types of K1, and those of K5; and the TokenExchangeProvider, which the reference names
 // and does not describe (G6).
-func reference() map[string]map[string]fact {
-	return map[string]map[string]fact{
+func reference() map[string]map[string]schematest.Fact {
+	return map[string]map[string]schematest.Fact{
 		"ClusterPeer": clusterPeer(), "PeeringCapability": peeringCapability(), "ProjectPeer": projectPeer(), "TokenExchangeProvider": tokenExchangeProvider(),
 	}
 }
 
-func clusterPeer() map[string]fact {
-	return conditioned(map[string]fact{
-		"spec":                                 {kind: "object", required: true},
-		"spec.capabilities":                    {kind: "array", list: "set"},
-		"spec.capabilities[]":                  {kind: "string", max: 63},
-		"spec.invite":                          {kind: "object"},
-		"spec.invite.expectedClusterUUID":      {kind: "string", max: 36},
-		"spec.invite.tokenTTL":                 {kind: "string"},
-		"spec.join":                            {kind: "object"},
-		"spec.join.connectionString":           {kind: "string", max: 4096, sensitive: true},
-		"spec.join.expectedClusterUUID":        {kind: "string", max: 36},
-		"spec.projects":                        {kind: "array", list: "set"}, // K5
-		"spec.projects[]":                      {kind: "string", max: 63},
-		"spec.type":                            {kind: "string", enum: "Invite,Join", required: true},
-		"status":                               {kind: "object"},
-		"status.access":                        {kind: "object"},
-		"status.access.audiences":              {kind: "array", list: "map:capability"},
-		"status.access.audiences[]":            {kind: "object"},
-		"status.access.audiences[].audience":   {kind: "string"},
-		"status.access.audiences[].capability": {kind: "string", required: true},
-		"status.access.caBundle":               {kind: "string"},
-		"status.access.endpoint":               {kind: "string"},
-		"status.effectiveCapabilities":         {kind: "array", list: "set"},
-		"status.effectiveCapabilities[]":       {kind: "string", max: 63},
-		"status.grants":                        {kind: "array", list: "map:capability"},
-		"status.grants[]":                      {kind: "object"},
-		"status.grants[].capability":           {kind: "string", required: true},
-		"status.grants[].namespaces":           {kind: "array", list: "set"},
-		"status.grants[].namespaces[]":         {kind: "string"},
-		"status.invite":                        {kind: "object"},
-		"status.invite.connectionString":       {kind: "string", max: 4096, sensitive: true},
-		"status.invite.expiresAt":              {kind: "string"},
-		"status.invite.tokenHash":              {kind: "string", max: 64},
-		"status.invite.tokenID":                {kind: "string", max: 16},
-		"status.invite.used":                   {kind: "boolean"},
-		"status.observedGeneration":            {kind: "integer"},
-		"status.offer":                         {kind: "object"},
-		"status.offer.capabilities":            {kind: "array", list: "map:name"},
-		"status.offer.capabilities[]":          {kind: "object"},
-		"status.offer.capabilities[].name":     {kind: "string", required: true},
-		"status.offer.capabilities[].scope":    {kind: "array", list: "set"},
-		"status.offer.capabilities[].scope[]":  {kind: "string"},
-		"status.offer.capabilities[].version":  {kind: "string"},
-		"status.offer.issuer":                  {kind: "object"},
-		"status.offer.issuer.jwks":             {kind: "string"},
-		"status.offer.issuer.url":              {kind: "string"},
-		"status.offer.peeringVersion":          {kind: "string", max: 64},
-		"status.offer.projects":                {kind: "array", list: "map:name"},
-		"status.offer.projects[]":              {kind: "object"},
-		"status.offer.projects[].name":         {kind: "string", required: true},
-		"status.offer.projects[].namespaces":   {kind: "array", list: "set"},
-		"status.offer.projects[].namespaces[]": {kind: "string"},
-		"status.pairedProjectsCount":           {kind: "integer"},
-		"status.peer":                          {kind: "object"},
-		"status.peer.alias":                    {kind: "string", max: big},
-		"status.peer.capabilities":             {kind: "array", list: "map:name"},
-		"status.peer.capabilities[]":           {kind: "object"},
-		"status.peer.capabilities[].name":      {kind: "string", max: big, required: true},
-		"status.peer.capabilities[].scope":     {kind: "array", list: "set"},
-		"status.peer.capabilities[].scope[]":   {kind: "string", max: big},
-		"status.peer.capabilities[].version":   {kind: "string", max: big},
-		"status.peer.clusterUUID":              {kind: "string", max: big},
-		"status.peer.endpoint":                 {kind: "string", max: big},
-		"status.peer.issuer":                   {kind: "object"},
-		"status.peer.issuer.jwks":              {kind: "string", max: big},
-		"status.peer.issuer.url":               {kind: "string", max: big},
-		"status.peer.lastSyncTime":             {kind: "string"},
-		"status.peer.peeringVersion":           {kind: "string", max: 64},
-		"status.peer.projects":                 {kind: "array", list: "map:name"},
-		"status.peer.projects[]":               {kind: "object"},
-		"status.peer.projects[].name":          {kind: "string", max: big, required: true},
-		"status.peer.projects[].namespaces":    {kind: "array", list: "set"},
-		"status.peer.projects[].namespaces[]":  {kind: "string", max: big},
-		"status.phase":                         {kind: "string", enum: "Active,Error,Pending"},
+func clusterPeer() map[string]schematest.Fact {
+	return schematest.Conditioned(map[string]schematest.Fact{
+		"spec":                                 {Kind: "object", Required: true},
+		"spec.capabilities":                    {Kind: "array", List: "set"},
+		"spec.capabilities[]":                  {Kind: "string", Max: 63},
+		"spec.invite":                          {Kind: "object"},
+		"spec.invite.expectedClusterUUID":      {Kind: "string", Max: 36},
+		"spec.invite.tokenTTL":                 {Kind: "string"},
+		"spec.join":                            {Kind: "object"},
+		"spec.join.connectionString":           {Kind: "string", Max: 4096, Sensitive: true},
+		"spec.join.expectedClusterUUID":        {Kind: "string", Max: 36},
+		"spec.projects":                        {Kind: "array", List: "set"}, // K5
+		"spec.projects[]":                      {Kind: "string", Max: 63},
+		"spec.type":                            {Kind: "string", Enum: "Invite,Join", Required: true},
+		"status":                               {Kind: "object"},
+		"status.access":                        {Kind: "object"},
+		"status.access.audiences":              {Kind: "array", List: "map:capability"},
+		"status.access.audiences[]":            {Kind: "object"},
+		"status.access.audiences[].audience":   {Kind: "string"},
+		"status.access.audiences[].capability": {Kind: "string", Required: true},
+		"status.access.caBundle":               {Kind: "string"},
+		"status.access.endpoint":               {Kind: "string"},
+		"status.effectiveCapabilities":         {Kind: "array", List: "set"},
+		"status.effectiveCapabilities[]":       {Kind: "string", Max: 63},
+		"status.grants":                        {Kind: "array", List: "map:capability"},
+		"status.grants[]":                      {Kind: "object"},
+		"status.grants[].capability":           {Kind: "string", Required: true},
+		"status.grants[].namespaces":           {Kind: "array", List: "set"},
+		"status.grants[].namespaces[]":         {Kind: "string"},
+		"status.invite":                        {Kind: "object"},
+		"status.invite.connectionString":       {Kind: "string", Max: 4096, Sensitive: true},
+		"status.invite.expiresAt":              {Kind: "string"},
+		"status.invite.tokenHash":              {Kind: "string", Max: 64},
+		"status.invite.tokenID":                {Kind: "string", Max: 16},
+		"status.invite.used":                   {Kind: "boolean"},
+		"status.observedGeneration":            {Kind: "integer"},
+		"status.offer":                         {Kind: "object"},
+		"status.offer.capabilities":            {Kind: "array", List: "map:name"},
+		"status.offer.capabilities[]":          {Kind: "object"},
+		"status.offer.capabilities[].name":     {Kind: "string", Required: true},
+		"status.offer.capabilities[].scope":    {Kind: "array", List: "set"},
+		"status.offer.capabilities[].scope[]":  {Kind: "string"},
+		"status.offer.capabilities[].version":  {Kind: "string"},
+		"status.offer.issuer":                  {Kind: "object"},
+		"status.offer.issuer.jwks":             {Kind: "string"},
+		"status.offer.issuer.url":              {Kind: "string"},
+		"status.offer.peeringVersion":          {Kind: "string", Max: 64},
+		"status.offer.projects":                {Kind: "array", List: "map:name"},
+		"status.offer.projects[]":              {Kind: "object"},
+		"status.offer.projects[].name":         {Kind: "string", Required: true},
+		"status.offer.projects[].namespaces":   {Kind: "array", List: "set"},
+		"status.offer.projects[].namespaces[]": {Kind: "string"},
+		"status.pairedProjectsCount":           {Kind: "integer"},
+		"status.peer":                          {Kind: "object"},
+		"status.peer.alias":                    {Kind: "string", Max: schematest.Big},
+		"status.peer.capabilities":             {Kind: "array", List: "map:name"},
+		"status.peer.capabilities[]":           {Kind: "object"},
+		"status.peer.capabilities[].name":      {Kind: "string", Max: schematest.Big, Required: true},
+		"status.peer.capabilities[].scope":     {Kind: "array", List: "set"},
+		"status.peer.capabilities[].scope[]":   {Kind: "string", Max: schematest.Big},
+		"status.peer.capabilities[].version":   {Kind: "string", Max: schematest.Big},
+		"status.peer.clusterUUID":              {Kind: "string", Max: schematest.Big},
+		"status.peer.endpoint":                 {Kind: "string", Max: schematest.Big},
+		"status.peer.issuer":                   {Kind: "object"},
+		"status.peer.issuer.jwks":              {Kind: "string", Max: schematest.Big},
+		"status.peer.issuer.url":               {Kind: "string", Max: schematest.Big},
+		"status.peer.lastSyncTime":             {Kind: "string"},
+		"status.peer.peeringVersion":           {Kind: "string", Max: 64},
+		"status.peer.projects":                 {Kind: "array", List: "map:name"},
+		"status.peer.projects[]":               {Kind: "object"},
+		"status.peer.projects[].name":          {Kind: "string", Max: schematest.Big, Required: true},
+		"status.peer.projects[].namespaces":    {Kind: "array", List: "set"},
+		"status.peer.projects[].namespaces[]":  {Kind: "string", Max: schematest.Big},
+		"status.phase":                         {Kind: "string", Enum: "Active,Error,Pending"},
 	})
 }
 
-func peeringCapability() map[string]fact {
-	return conditioned(map[string]fact{
-		"spec":                           {kind: "object", required: true},
-		"spec.consumers":                 {kind: "array", list: "atomic"},
-		"spec.consumers[]":               {kind: "object"},
-		"spec.consumers[].kind":          {kind: "string", enum: "ServiceAccount", preset: "ServiceAccount"},
-		"spec.consumers[].name":          {kind: "string", max: 253},
-		"spec.consumers[].namespace":     {kind: "string", max: 63},
-		"spec.rules":                     {kind: "array", list: "atomic"},
-		"spec.rules[]":                   {kind: "object"},
-		"spec.rules[].apiGroups":         {kind: "array", list: "set"},
-		"spec.rules[].apiGroups[]":       {kind: "string", max: 253},
-		"spec.rules[].nonResourceURLs":   {kind: "array", list: "set"},
-		"spec.rules[].nonResourceURLs[]": {kind: "string", max: 253},
-		"spec.rules[].resourceNames":     {kind: "array", list: "set"},
-		"spec.rules[].resourceNames[]":   {kind: "string", max: 253},
-		"spec.rules[].resources":         {kind: "array", list: "set"},
-		"spec.rules[].resources[]":       {kind: "string", max: 253},
-		"spec.rules[].verbs":             {kind: "array", list: "set"},
-		"spec.rules[].verbs[]":           {kind: "string", max: 253},
-		"spec.version":                   {kind: "string", max: 64, required: true},
-		"status":                         {kind: "object"},
-		"status.observedGeneration":      {kind: "integer"},
+func peeringCapability() map[string]schematest.Fact {
+	return schematest.Conditioned(map[string]schematest.Fact{
+		"spec":                           {Kind: "object", Required: true},
+		"spec.consumers":                 {Kind: "array", List: "atomic"},
+		"spec.consumers[]":               {Kind: "object"},
+		"spec.consumers[].kind":          {Kind: "string", Enum: "ServiceAccount", Preset: "ServiceAccount"},
+		"spec.consumers[].name":          {Kind: "string", Max: 253},
+		"spec.consumers[].namespace":     {Kind: "string", Max: 63},
+		"spec.rules":                     {Kind: "array", List: "atomic"},
+		"spec.rules[]":                   {Kind: "object"},
+		"spec.rules[].apiGroups":         {Kind: "array", List: "set"},
+		"spec.rules[].apiGroups[]":       {Kind: "string", Max: 253},
+		"spec.rules[].nonResourceURLs":   {Kind: "array", List: "set"},
+		"spec.rules[].nonResourceURLs[]": {Kind: "string", Max: 253},
+		"spec.rules[].resourceNames":     {Kind: "array", List: "set"},
+		"spec.rules[].resourceNames[]":   {Kind: "string", Max: 253},
+		"spec.rules[].resources":         {Kind: "array", List: "set"},
+		"spec.rules[].resources[]":       {Kind: "string", Max: 253},
+		"spec.rules[].verbs":             {Kind: "array", List: "set"},
+		"spec.rules[].verbs[]":           {Kind: "string", Max: 253},
+		"spec.version":                   {Kind: "string", Max: 64, Required: true},
+		"status":                         {Kind: "object"},
+		"status.observedGeneration":      {Kind: "integer"},
 	})
 }
 
-func projectPeer() map[string]fact {
-	return map[string]fact{
-		"status":                        {kind: "object"},
-		"status.capabilities":           {kind: "array", list: "map:name"},
-		"status.capabilities[]":         {kind: "object"},
-		"status.capabilities[].name":    {kind: "string", required: true},
-		"status.capabilities[].scope":   {kind: "array", list: "set"},
-		"status.capabilities[].scope[]": {kind: "string"},
-		"status.capabilities[].version": {kind: "string"},
-		"status.clusterUUID":            {kind: "string"},
-		"status.message":                {kind: "string"},
-		"status.reason":                 {kind: "string"},
-		"status.remoteNamespaces":       {kind: "array", list: "set"},
-		"status.remoteNamespaces[]":     {kind: "string"},
-		"status.state":                  {kind: "string", enum: "Paired,PeerUnreachable"},
+func projectPeer() map[string]schematest.Fact {
+	return map[string]schematest.Fact{
+		"status":                        {Kind: "object"},
+		"status.capabilities":           {Kind: "array", List: "map:name"},
+		"status.capabilities[]":         {Kind: "object"},
+		"status.capabilities[].name":    {Kind: "string", Required: true},
+		"status.capabilities[].scope":   {Kind: "array", List: "set"},
+		"status.capabilities[].scope[]": {Kind: "string"},
+		"status.capabilities[].version": {Kind: "string"},
+		"status.clusterUUID":            {Kind: "string"},
+		"status.message":                {Kind: "string"},
+		"status.reason":                 {Kind: "string"},
+		"status.remoteNamespaces":       {Kind: "array", List: "set"},
+		"status.remoteNamespaces[]":     {Kind: "string"},
+		"status.state":                  {Kind: "string", Enum: "Paired,PeerUnreachable"},
 	}
 }
 
-func tokenExchangeProvider() map[string]fact {
-	return conditioned(map[string]fact{
-		"spec":                      {kind: "object"},
-		"spec.audiences":            {kind: "array", list: "set"},
-		"spec.audiences[]":          {kind: "string", max: 253},
-		"spec.issuer":               {kind: "object"},
-		"spec.issuer.jwks":          {kind: "string", max: big},
-		"spec.issuer.url":           {kind: "string", max: big},
-		"spec.usernamePrefix":       {kind: "string", max: 64},
-		"status":                    {kind: "object"},
-		"status.observedGeneration": {kind: "integer"},
+func tokenExchangeProvider() map[string]schematest.Fact {
+	return schematest.Conditioned(map[string]schematest.Fact{
+		"spec":                      {Kind: "object"},
+		"spec.audiences":            {Kind: "array", List: "set"},
+		"spec.audiences[]":          {Kind: "string", Max: 253},
+		"spec.issuer":               {Kind: "object"},
+		"spec.issuer.jwks":          {Kind: "string", Max: schematest.Big},
+		"spec.issuer.url":           {Kind: "string", Max: schematest.Big},
+		"spec.usernamePrefix":       {Kind: "string", Max: 64},
+		"status":                    {Kind: "object"},
+		"status.observedGeneration": {Kind: "integer"},
 	})
-}
-
-// conditioned adds the conditions of a status to the other fields of a kind. Their
-// schema is of the Kubernetes libraries and says no limits; package apiserver adds those
-// of the reference when it serves it.
-func conditioned(others map[string]fact) map[string]fact {
-	maps.Copy(others, map[string]fact{
-		"status.conditions":                      {kind: "array", list: "map:type"},
-		"status.conditions[]":                    {kind: "object"},
-		"status.conditions[].lastTransitionTime": {kind: "string", required: true},
-		"status.conditions[].message":            {kind: "string", required: true},
-		"status.conditions[].observedGeneration": {kind: "integer"},
-		"status.conditions[].reason":             {kind: "string", required: true},
-		"status.conditions[].status":             {kind: "string", required: true},
-		"status.conditions[].type":               {kind: "string", required: true},
-	})
-	return others
 }

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"entente.dev/entente/apis/peering"
+	"entente.dev/entente/apis/validation"
 )
 
 // ValidatePeeringCapability checks a PeeringCapability that is to be created. It reports
@@ -30,20 +31,20 @@ import (
 // wildcards, are no fault here: the condition Valid says so (G1).
 func ValidatePeeringCapability(capability *peering.PeeringCapability) field.ErrorList {
 	allErrs := apivalidation.ValidateObjectMeta(&capability.ObjectMeta, false, apivalidation.NameIsDNSLabel, field.NewPath("metadata"))
-	return authoritative(append(allErrs, validateVersion(capability.Spec.Version)...))
+	return validation.Authoritative(append(allErrs, validateVersion(capability.Spec.Version)...))
 }
 
 // ValidatePeeringCapabilityUpdate checks a PeeringCapability that is to replace old.
 func ValidatePeeringCapabilityUpdate(capability, old *peering.PeeringCapability) field.ErrorList {
 	allErrs := apivalidation.ValidateObjectMetaUpdate(&capability.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	return authoritative(append(allErrs, validateVersion(capability.Spec.Version)...))
+	return validation.Authoritative(append(allErrs, validateVersion(capability.Spec.Version)...))
 }
 
 // ValidatePeeringCapabilityStatusUpdate checks a PeeringCapability whose status is to
 // replace that of old.
 func ValidatePeeringCapabilityStatusUpdate(capability, old *peering.PeeringCapability) field.ErrorList {
 	allErrs := apivalidation.ValidateObjectMetaUpdate(&capability.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	return authoritative(append(allErrs, validateConditions(capability.Status.Conditions)...))
+	return validation.Authoritative(append(allErrs, validation.Conditions(capability.Status.Conditions)...))
 }
 
 // transferable are the characters that another cluster takes in an offer (P11).

@@ -21,15 +21,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"entente.dev/entente/apis/peering"
+	"entente.dev/entente/apis/validation"
 )
 
 // ValidateProjectPeer checks a ProjectPeer that is to be created.
 func ValidateProjectPeer(peer *peering.ProjectPeer) field.ErrorList {
-	return authoritative(apivalidation.ValidateObjectMeta(&peer.ObjectMeta, true, apivalidation.NameIsDNSLabel, field.NewPath("metadata")))
+	return validation.Authoritative(apivalidation.ValidateObjectMeta(&peer.ObjectMeta, true, apivalidation.NameIsDNSLabel, field.NewPath("metadata")))
 }
 
 // ValidateProjectPeerUpdate checks a ProjectPeer that is to replace old, or whose status
 // is.
 func ValidateProjectPeerUpdate(peer, old *peering.ProjectPeer) field.ErrorList {
-	return authoritative(apivalidation.ValidateObjectMetaUpdate(&peer.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata")))
+	return validation.Authoritative(apivalidation.ValidateObjectMetaUpdate(&peer.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata")))
 }

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"entente.dev/entente/apis/peering"
+	"entente.dev/entente/apis/validation"
 )
 
 // ValidateTokenExchangeProvider checks a TokenExchangeProvider that is to be created. Its
@@ -28,17 +29,17 @@ import (
 // spec says is no fault of form, whatever it is: the condition Ready tells whether tokens
 // are verified by it (G6).
 func ValidateTokenExchangeProvider(provider *peering.TokenExchangeProvider) field.ErrorList {
-	return authoritative(apivalidation.ValidateObjectMeta(&provider.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata")))
+	return validation.Authoritative(apivalidation.ValidateObjectMeta(&provider.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata")))
 }
 
 // ValidateTokenExchangeProviderUpdate checks a TokenExchangeProvider that is to replace old.
 func ValidateTokenExchangeProviderUpdate(provider, old *peering.TokenExchangeProvider) field.ErrorList {
-	return authoritative(apivalidation.ValidateObjectMetaUpdate(&provider.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata")))
+	return validation.Authoritative(apivalidation.ValidateObjectMetaUpdate(&provider.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata")))
 }
 
 // ValidateTokenExchangeProviderStatusUpdate checks a TokenExchangeProvider whose status is
 // to replace that of old.
 func ValidateTokenExchangeProviderStatusUpdate(provider, old *peering.TokenExchangeProvider) field.ErrorList {
 	allErrs := apivalidation.ValidateObjectMetaUpdate(&provider.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	return authoritative(append(allErrs, validateConditions(provider.Status.Conditions)...))
+	return validation.Authoritative(append(allErrs, validation.Conditions(provider.Status.Conditions)...))
 }

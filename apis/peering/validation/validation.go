@@ -26,16 +26,11 @@ import (
 	"time"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"entente.dev/entente/apis/peering"
+	"entente.dev/entente/apis/validation"
 )
-
-// maxConditionType is the limit of a condition's type, in bytes; the library checks
-// the other limits of conditions.
-const maxConditionType = 316
 
 // Limits of spec.invite.tokenTTL.
 const (
@@ -47,42 +42,20 @@ const (
 // every fault at once, and never quotes a sensitive value.
 func ValidateClusterPeer(peer *peering.ClusterPeer) field.ErrorList {
 	allErrs := apivalidation.ValidateObjectMeta(&peer.ObjectMeta, false, apivalidation.NameIsDNSLabel, field.NewPath("metadata"))
-	return authoritative(append(allErrs, validateClusterPeerSpec(&peer.Spec, field.NewPath("spec"))...))
+	return validation.Authoritative(append(allErrs, validateClusterPeerSpec(&peer.Spec, field.NewPath("spec"))...))
 }
 
 // ValidateClusterPeerUpdate checks a ClusterPeer that is to replace old.
 func ValidateClusterPeerUpdate(peer, old *peering.ClusterPeer) field.ErrorList {
 	allErrs := apivalidation.ValidateObjectMetaUpdate(&peer.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	return authoritative(append(allErrs, validateClusterPeerSpec(&peer.Spec, field.NewPath("spec"))...))
+	return validation.Authoritative(append(allErrs, validateClusterPeerSpec(&peer.Spec, field.NewPath("spec"))...))
 }
 
 // ValidateClusterPeerStatusUpdate checks a ClusterPeer whose status is to
 // replace that of old.
 func ValidateClusterPeerStatusUpdate(peer, old *peering.ClusterPeer) field.ErrorList {
 	allErrs := apivalidation.ValidateObjectMetaUpdate(&peer.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	return authoritative(append(allErrs, validateConditions(peer.Status.Conditions)...))
-}
-
-// validateConditions checks the conditions of a status.
-func validateConditions(conditions []metav1.Condition) field.ErrorList {
-	var allErrs field.ErrorList
-	path := field.NewPath("status", "conditions")
-	for i, condition := range conditions {
-		if len(condition.Type) > maxConditionType {
-			allErrs = append(allErrs, field.TooLong(path.Index(i).Child("type"), "", maxConditionType))
-		}
-	}
-	return append(allErrs, metav1validation.ValidateConditions(conditions, path)...)
-}
-
-// authoritative takes back the library's word that generated code covers its rules
-// for metadata and conditions too. Ours leaves both to it, and the comparison would
-// log each such error as a bug.
-func authoritative(errs field.ErrorList) field.ErrorList {
-	for _, err := range errs {
-		err.CoveredByDeclarative = false
-	}
-	return errs
+	return validation.Authoritative(append(allErrs, validation.Conditions(peer.Status.Conditions)...))
 }
 
 func validateClusterPeerSpec(spec *peering.ClusterPeerSpec, path *field.Path) field.ErrorList {

@@ -29,7 +29,7 @@ import (
 
 	"entente.dev/entente/apis/peering"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
-	"entente.dev/entente/registry/peering/escalation"
+	"entente.dev/entente/registry/guard"
 	"entente.dev/entente/registry/sensitive"
 )
 
@@ -47,7 +47,7 @@ type Storage struct {
 // says who may see sensitive fields. The guard judges what is written but to /status,
 // through which nothing is granted (G2). The carrier carries what is sent to /proxy; nil:
 // that endpoint answers that it cannot (G8).
-func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, a authorizer.UnconditionalAuthorizer, metrics *sensitive.Metrics, issuers Issuers, guard *escalation.Guard, carrier Carrier) (*Storage, error) {
+func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, a authorizer.UnconditionalAuthorizer, metrics *sensitive.Metrics, issuers Issuers, g *guard.Guard, carrier Carrier) (*Storage, error) {
 	strategy := newStrategy(scheme)
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &peering.ClusterPeer{} },
@@ -69,11 +69,11 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, a 
 	status, sensitiveFields := statusStrategy{strategy, issuers}, sensitiveStrategy{strategy}
 	statusStore.UpdateStrategy, sensitiveStore.UpdateStrategy = status, sensitiveFields
 
-	guarded, err := escalation.NewStore(store, guard)
+	guarded, err := guard.NewStore(store, g)
 	if err != nil {
 		return nil, err
 	}
-	guardedSensitive, err := escalation.NewStore(&sensitiveStore, guard)
+	guardedSensitive, err := guard.NewStore(&sensitiveStore, g)
 	if err != nil {
 		return nil, err
 	}

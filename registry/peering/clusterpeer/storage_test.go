@@ -42,6 +42,7 @@ import (
 
 	"entente.dev/entente/apis/peering"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/registry/guard"
 	"entente.dev/entente/registry/peering/escalation"
 )
 
@@ -297,12 +298,12 @@ func (noOptions) GetRESTOptions(schema.GroupResource, runtime.Object) (generic.R
 func TestNewStorageFails(t *testing.T) {
 	_, err := NewStorage(newScheme(t), noOptions{}, authorizer.AuthorizerFunc(decide), nil, nil, nil, nil)
 	assert.ErrorIs(t, err, assert.AnError)
-	guard, err := escalation.NewPeerGuard(authorizer.AuthorizerFunc(decide), capabilities{})
+	peers, err := escalation.NewPeerGuard(authorizer.AuthorizerFunc(decide), capabilities{})
 	require.NoError(t, err)
 	for _, given := range []struct {
 		decides authorizer.UnconditionalAuthorizer
-		guard   *escalation.Guard
-	}{{nil, guard}, {authorizer.AuthorizerFunc(decide), nil}} {
+		guard   *guard.Guard
+	}{{nil, peers}, {authorizer.AuthorizerFunc(decide), nil}} {
 		_, config := etcd3testing.NewUnsecuredEtcd3TestClientServer(t)
 		config.Codec = serializer.NewCodecFactory(newScheme(t)).LegacyCodec(peeringv1alpha1.SchemeGroupVersion)
 		_, err = NewStorage(newScheme(t), generic.RESTOptions{

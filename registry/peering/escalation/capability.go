@@ -18,46 +18,41 @@ package escalation
 
 import (
 	"context"
-	"fmt"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"entente.dev/entente/apis/peering"
+	"entente.dev/entente/registry/guard"
 )
 
 // capabilityJudge judges writes of PeeringCapabilities. Whoever creates one or changes its
 // spec answers for all that it grants from then on, whichever part of it he wrote: other
 // consumers or another version may let somebody have what nobody had.
-type capabilityJudge struct{ *inquiry }
+type capabilityJudge struct{ *guard.Inquiry }
 
-func (j capabilityJudge) create(ctx context.Context, obj runtime.Object) error {
+func (j capabilityJudge) Create(ctx context.Context, obj runtime.Object) error {
 	capability, ok := obj.(*peering.PeeringCapability)
 	if !ok {
-		return errOtherKind(obj)
+		return guard.ErrOtherKind(obj)
 	}
 	if len(capability.Spec.Rules) == 0 {
 		return nil
 	}
-	err := j.meets(ctx, demand{
+	err := meets(ctx, j.Inquiry, demand{
 		verb: "escalate", capability: capability.Name,
 		rules: func(context.Context) ([]peering.CapabilityRule, bool, error) { return capability.Spec.Rules, true, nil },
 	})
 	return answer(err, "peeringcapabilities", capability.Name)
 }
 
-func (j capabilityJudge) update(ctx context.Context, obj, old runtime.Object, _ []string) error {
+func (j capabilityJudge) Update(ctx context.Context, obj, old runtime.Object, _ []string) error {
 	capability, ok := obj.(*peering.PeeringCapability)
 	if !ok {
-		return errOtherKind(obj)
+		return guard.ErrOtherKind(obj)
 	}
 	if before, ok := old.(*peering.PeeringCapability); ok && apiequality.Semantic.DeepEqual(capability.Spec, before.Spec) {
 		return nil
 	}
-	return j.create(ctx, obj)
-}
-
-func errOtherKind(obj runtime.Object) error {
-	return apierrors.NewInternalError(fmt.Errorf("an object of type %T cannot be judged here", obj))
+	return j.Create(ctx, obj)
 }

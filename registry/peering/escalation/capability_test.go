@@ -56,7 +56,7 @@ func TestG2CreateCapability(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &rights{held: tt.held}
-			err := capabilityGuard(t, r).begin().create(somebody(), capability("logs", tt.rules...))
+			err := capabilityGuard(t, r).Begin().Create(somebody(), capability("logs", tt.rules...))
 			assert.Equal(t, tt.asked, strings.Join(r.asked, ", "))
 			if tt.ok {
 				assert.NoError(t, err)
@@ -98,11 +98,11 @@ func TestG2UpdateCapability(t *testing.T) {
 			}
 
 			r := &rights{held: []string{"get pods", "get services", "get nodes"}}
-			assert.NoError(t, capabilityGuard(t, r).begin().update(somebody(), changed, old, nil))
+			assert.NoError(t, capabilityGuard(t, r).Begin().Update(somebody(), changed, old, nil))
 			assert.Equal(t, want, strings.Join(r.asked, ", "))
 
 			r = &rights{}
-			err := capabilityGuard(t, r).begin().update(somebody(), changed, old, nil)
+			err := capabilityGuard(t, r).Begin().Update(somebody(), changed, old, nil)
 			assert.Equal(t, want != "", apierrors.IsForbidden(err), "%v", err)
 		})
 	}
@@ -111,10 +111,10 @@ func TestG2UpdateCapability(t *testing.T) {
 // G2: a kind that is not its own is nothing that the guard lets pass.
 func TestG2OtherKinds(t *testing.T) {
 	r := &rights{says: allow}
-	judge := capabilityGuard(t, r).begin()
-	assert.True(t, apierrors.IsInternalError(judge.create(somebody(), &peering.ClusterPeer{})))
-	assert.True(t, apierrors.IsInternalError(judge.update(somebody(), &peering.ClusterPeer{}, &peering.ClusterPeer{}, nil)))
-	judge = peerGuard(t, r, nil).begin()
-	assert.True(t, apierrors.IsInternalError(judge.create(somebody(), &peering.PeeringCapability{})))
-	assert.True(t, apierrors.IsInternalError(judge.update(somebody(), &peering.PeeringCapability{}, &peering.PeeringCapability{}, nil)))
+	judge := capabilityGuard(t, r).Begin()
+	assert.True(t, apierrors.IsInternalError(judge.Create(somebody(), &peering.ClusterPeer{})))
+	assert.True(t, apierrors.IsInternalError(judge.Update(somebody(), &peering.ClusterPeer{}, &peering.ClusterPeer{}, nil)))
+	judge = peerGuard(t, r, nil).Begin()
+	assert.True(t, apierrors.IsInternalError(judge.Create(somebody(), &peering.PeeringCapability{})))
+	assert.True(t, apierrors.IsInternalError(judge.Update(somebody(), &peering.PeeringCapability{}, &peering.PeeringCapability{}, nil)))
 }

@@ -31,28 +31,29 @@ import (
 
 	"entente.dev/entente/apis/peering"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/registry/guard"
 )
 
 // peerJudge judges writes of ClusterPeers. Whoever names a capability answers for it, and
 // whoever points a ClusterPeer elsewhere for all those that it names: he decides who gets
 // them, or where.
 type peerJudge struct {
-	*inquiry
+	*guard.Inquiry
 	capabilities rest.Getter
 }
 
-func (j peerJudge) create(ctx context.Context, obj runtime.Object) error {
+func (j peerJudge) Create(ctx context.Context, obj runtime.Object) error {
 	peer, ok := obj.(*peering.ClusterPeer)
 	if !ok {
-		return errOtherKind(obj)
+		return guard.ErrOtherKind(obj)
 	}
 	return j.check(ctx, peer, peer.Spec.Capabilities)
 }
 
-func (j peerJudge) update(ctx context.Context, obj, old runtime.Object, unseen []string) error {
+func (j peerJudge) Update(ctx context.Context, obj, old runtime.Object, unseen []string) error {
 	peer, ok := obj.(*peering.ClusterPeer)
 	if !ok {
-		return errOtherKind(obj)
+		return guard.ErrOtherKind(obj)
 	}
 	before, ok := old.(*peering.ClusterPeer)
 	if !ok || repointed(peer, before) || slices.ContainsFunc(unseen, inSpec) {
@@ -86,7 +87,7 @@ func inSpec(path string) bool { return strings.HasPrefix(path, "spec.") }
 // check demands what each of some capabilities takes, up to the first for which it fails.
 func (j peerJudge) check(ctx context.Context, peer *peering.ClusterPeer, capabilities []string) error {
 	for _, name := range capabilities {
-		err := j.meets(ctx, demand{
+		err := meets(ctx, j.Inquiry, demand{
 			verb: "bind", capability: name,
 			rules: func(ctx context.Context) ([]peering.CapabilityRule, bool, error) { return j.rules(ctx, name) },
 		})
@@ -109,7 +110,7 @@ func (j peerJudge) rules(ctx context.Context, name string) (rules []peering.Capa
 		fallthrough
 	case err != nil:
 		klog.FromContext(ctx).Error(err, "A write was refused: what a capability grants could not be read", "rule", "G2", "capability", name)
-		return nil, false, unavailable()
+		return nil, false, j.Unavailable()
 	}
 	return capability.Spec.Rules, true, nil
 }

@@ -64,7 +64,7 @@ func TestG2CreatePeer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &rights{held: tt.held}
-			err := peerGuard(t, r, stored()).begin().create(somebody(), peer(tt.names...))
+			err := peerGuard(t, r, stored()).Begin().Create(somebody(), peer(tt.names...))
 			assert.Equal(t, tt.asked, strings.Join(r.asked, ", "))
 			if tt.ok {
 				assert.NoError(t, err)
@@ -135,18 +135,18 @@ func TestG2UpdatePeer(t *testing.T) {
 				binds = append(binds, "bind peeringcapabilities "+name)
 			}
 			r := &rights{held: binds}
-			assert.NoError(t, peerGuard(t, r, stored()).begin().update(somebody(), changed, old, tt.unseen))
+			assert.NoError(t, peerGuard(t, r, stored()).Begin().Update(somebody(), changed, old, tt.unseen))
 			assert.Equal(t, binds, r.asked)
 
 			// Without the verb on one of them it is refused, and for nothing else.
 			for _, name := range names {
 				r = &rights{held: slices.DeleteFunc(slices.Clone(binds), func(held string) bool { return strings.HasSuffix(held, name) })}
-				err := peerGuard(t, r, stored()).begin().update(somebody(), changed, old, tt.unseen)
+				err := peerGuard(t, r, stored()).Begin().Update(somebody(), changed, old, tt.unseen)
 				assert.True(t, apierrors.IsForbidden(err), "%v", err)
 				assert.ErrorContains(t, err, `"bind" on peeringcapabilities "`+name+`"`)
 			}
 			r = &rights{}
-			err := peerGuard(t, r, stored()).begin().update(somebody(), changed, old, tt.unseen)
+			err := peerGuard(t, r, stored()).Begin().Update(somebody(), changed, old, tt.unseen)
 			assert.Equal(t, len(names) > 0, err != nil, "%v", err)
 		})
 	}
@@ -160,14 +160,14 @@ func TestG2RulesThatCannotBeRead(t *testing.T) {
 		"another kind": func() (runtime.Object, error) { return &peering.ClusterPeer{}, nil },
 		"nothing":      func() (runtime.Object, error) { return nil, nil },
 	} {
-		guard, err := NewPeerGuard(&rights{held: []string{"get pods/log"}}, get)
+		g, err := NewPeerGuard(&rights{held: []string{"get pods/log"}}, get)
 		assert.NoError(t, err)
-		err = guard.begin().create(somebody(), peer("logs"))
+		err = g.Begin().Create(somebody(), peer("logs"))
 		assert.True(t, apierrors.IsServiceUnavailable(err), "%s: %v", name, err)
 		assert.NotContains(t, err.Error(), assert.AnError.Error())
 
-		guard, err = NewPeerGuard(&rights{held: []string{"bind peeringcapabilities logs"}}, get)
+		g, err = NewPeerGuard(&rights{held: []string{"bind peeringcapabilities logs"}}, get)
 		assert.NoError(t, err)
-		assert.NoError(t, guard.begin().create(somebody(), peer("logs")), "with the verb nobody reads them")
+		assert.NoError(t, g.Begin().Create(somebody(), peer("logs")), "with the verb nobody reads them")
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"entente.dev/entente/apis/peering"
+	"entente.dev/entente/registry/guard"
 )
 
 // maxListed is how many of the permissions that are missing a refusal lists.
@@ -44,33 +45,33 @@ func (r *refusal) Error() string { return r.text }
 
 // meets fails with a refusal unless the user meets a demand, and with a typed error for the
 // user if that cannot be told.
-func (q *inquiry) meets(ctx context.Context, d demand) error {
-	err := q.try(ctx, d)
-	if errors.Is(err, errTooMany) {
-		return &refusal{fmt.Sprintf("rule G2: more than %d permissions would have to be checked, so this takes the verb %q on peeringcapabilities %q", MaxQuestions, d.verb, d.capability)}
+func meets(ctx context.Context, q *guard.Inquiry, d demand) error {
+	err := d.try(ctx, q)
+	if errors.Is(err, guard.ErrTooMany) {
+		return &refusal{fmt.Sprintf("rule G2: more than %d permissions would have to be checked, so this takes the verb %q on peeringcapabilities %q", guard.MaxQuestions, d.verb, d.capability)}
 	}
 	return err
 }
 
 // try asks for the verb first: that is one question, and mostly all. What is missing is
 // said to those only who may read the capability, and so is that there is none.
-func (q *inquiry) try(ctx context.Context, d demand) error {
-	if entitled, err := q.holds(ctx, on(d.verb, d.capability)); err != nil || entitled {
+func (d demand) try(ctx context.Context, q *guard.Inquiry) error {
+	if entitled, err := q.Holds(ctx, on(d.verb, d.capability)); err != nil || entitled {
 		return err
 	}
 	rules, found, err := d.rules(ctx)
 	if err != nil {
 		return err
 	}
-	permissions, err := permissionsOf(rules, MaxQuestions)
+	permissions, err := permissionsOf(rules, guard.MaxQuestions)
 	if err != nil {
 		return err
 	}
-	missing, err := q.lacks(ctx, permissions, 1)
+	missing, err := q.Lacks(ctx, permissions, 1)
 	if err != nil || found && len(missing) == 0 {
 		return err
 	}
-	reads, err := q.holds(ctx, on("get", d.capability))
+	reads, err := q.Holds(ctx, on("get", d.capability))
 	switch {
 	case err != nil:
 		return err
@@ -79,7 +80,7 @@ func (q *inquiry) try(ctx context.Context, d demand) error {
 	case !found:
 		return d.refuse("; there is no such capability")
 	}
-	if missing, err = q.lacks(ctx, permissions, maxListed+1); err != nil {
+	if missing, err = q.Lacks(ctx, permissions, maxListed+1); err != nil {
 		return err
 	}
 	return d.refuse("; missing: " + list(missing))
@@ -89,7 +90,7 @@ func (d demand) refuse(reason string) error {
 	return &refusal{fmt.Sprintf("rule G2: this takes the verb %q on peeringcapabilities %q, or each permission in its rules, in all namespaces%s", d.verb, d.capability, reason)}
 }
 
-func list(missing []permission) string {
+func list(missing []guard.Permission) string {
 	var listed []string
 	for _, p := range missing[:min(len(missing), maxListed)] {
 		listed = append(listed, p.String())

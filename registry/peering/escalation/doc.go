@@ -23,13 +23,6 @@ limitations under the License.
 // who write roles. Who does not may be given a verb on the PeeringCapability instead:
 // `escalate` to write it, `bind` to name it.
 //
-// A [Guard] judges the writes of one kind. [Store] puts it before the kind's store, where
-// every way of writing passes: create, update, the patches, apply, and all of them as dry
-// runs. It is handed objects as they would be stored, with sensitive values put back,
-// after they were found valid. It asks the authorizer of the server as the user of the
-// request and exempts nobody; the server's own controllers pass because the authorizer
-// lets them do everything.
-//
-// What cannot be checked is not done: more questions than a bound are a 403, an authorizer
-// that fails or takes too long is a 503.
+// A guard of package guard judges the writes of each of the two kinds: create, update, the
+// patches, apply, and all of them as dry runs.
 package escalation

@@ -30,6 +30,7 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"entente.dev/entente/apis/peering"
+	"entente.dev/entente/registry/guard"
 )
 
 // rights is an authorizer: somebody may do what is listed, and nobody anything else. A
@@ -110,16 +111,16 @@ func as(name string) context.Context {
 
 func somebody() context.Context { return as("somebody") }
 
-func capabilityGuard(t *testing.T, r *rights) *Guard {
+func capabilityGuard(t *testing.T, r *rights) *guard.Guard {
 	t.Helper()
-	guard, err := NewCapabilityGuard(r)
+	g, err := NewCapabilityGuard(r)
 	require.NoError(t, err)
-	return guard
+	return g
 }
 
-func peerGuard(t *testing.T, r *rights, c capabilities) *Guard {
+func peerGuard(t *testing.T, r *rights, c capabilities) *guard.Guard {
 	t.Helper()
-	guard, err := NewPeerGuard(r, c)
+	g, err := NewPeerGuard(r, c)
 	require.NoError(t, err)
-	return guard
+	return g
 }

@@ -19,11 +19,9 @@ package escalation
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -31,6 +29,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"entente.dev/entente/apis/peering"
+	"entente.dev/entente/registry/guard"
 )
 
 func allow(context.Context) (authorizer.Decision, string, error) {
@@ -58,10 +57,10 @@ func holding(resources []string, more ...string) []string {
 // G2: a request takes so many questions and no more; what would take more is refused without
 // asking them, and the answer says so.
 func TestG2Questions(t *testing.T) {
-	enough, tooMany := resources(MaxQuestions-1), resources(MaxQuestions)
+	enough, tooMany := resources(guard.MaxQuestions-1), resources(guard.MaxQuestions)
 	r := &rights{held: holding(enough)}
-	assert.NoError(t, capabilityGuard(t, r).begin().create(somebody(), capability("wide", get(enough...))))
-	assert.Len(t, r.asked, MaxQuestions, "with the one for the verb")
+	assert.NoError(t, capabilityGuard(t, r).Begin().Create(somebody(), capability("wide", get(enough...))))
+	assert.Len(t, r.asked, guard.MaxQuestions, "with the one for the verb")
 
 	for name, rules := range map[string][]peering.CapabilityRule{
 		"one rule":       {get(tooMany...)},
@@ -69,65 +68,61 @@ func TestG2Questions(t *testing.T) {
 		"a huge product": {{APIGroups: tooMany, Resources: tooMany, ResourceNames: tooMany, Verbs: tooMany}},
 	} {
 		r = &rights{held: holding(tooMany, "get peeringcapabilities wide")}
-		err := capabilityGuard(t, r).begin().create(somebody(), capability("wide", rules...))
+		err := capabilityGuard(t, r).Begin().Create(somebody(), capability("wide", rules...))
 		assert.True(t, apierrors.IsForbidden(err), "%s: %v", name, err)
 		assert.ErrorContains(t, err, `rule G2: more than 512 permissions would have to be checked, so this takes the verb "escalate" on peeringcapabilities "wide"`)
 		assert.Len(t, r.asked, 1, "the verb: %s", name)
 	}
 	r = &rights{held: []string{"escalate peeringcapabilities wide"}}
-	assert.NoError(t, capabilityGuard(t, r).begin().create(somebody(), capability("wide", get(tooMany...))), "the verb is enough")
+	assert.NoError(t, capabilityGuard(t, r).Begin().Create(somebody(), capability("wide", get(tooMany...))), "the verb is enough")
 
 	// The bound is of the request, not of a capability.
 	wide := capabilities{"a": {get(resources(300)...)}, "b": {get(resources(300)...)}, "c": {rule([]string{"list"}, resources(300)...)}}
 	r = &rights{held: holding(resources(300))}
-	assert.NoError(t, peerGuard(t, r, wide).begin().create(somebody(), peer("a", "b")), "what is known already is not asked again")
+	assert.NoError(t, peerGuard(t, r, wide).Begin().Create(somebody(), peer("a", "b")), "what is known already is not asked again")
 	assert.Len(t, r.asked, 302)
 	r = &rights{held: holding(resources(300))}
-	err := peerGuard(t, r, wide).begin().create(somebody(), peer("a", "b", "c"))
+	err := peerGuard(t, r, wide).Begin().Create(somebody(), peer("a", "b", "c"))
 	assert.True(t, apierrors.IsForbidden(err), "%v", err)
 	assert.ErrorContains(t, err, `more than 512 permissions would have to be checked, so this takes the verb "bind" on peeringcapabilities "c"`)
 	assert.Len(t, r.asked, 303)
 	// And of the verbs too.
 	r = &rights{}
-	names := resources(MaxQuestions + 1)
+	names := resources(guard.MaxQuestions + 1)
 	for _, name := range names {
 		r.held = append(r.held, "bind peeringcapabilities "+name)
 	}
-	assert.NoError(t, peerGuard(t, r, nil).begin().create(somebody(), peer(names[:MaxQuestions]...)))
+	assert.NoError(t, peerGuard(t, r, nil).Begin().Create(somebody(), peer(names[:guard.MaxQuestions]...)))
 	r.asked = nil
-	err = peerGuard(t, r, nil).begin().create(somebody(), peer(names...))
+	err = peerGuard(t, r, nil).Begin().Create(somebody(), peer(names...))
 	assert.True(t, apierrors.IsForbidden(err), "%v", err)
-	assert.Len(t, r.asked, MaxQuestions)
+	assert.Len(t, r.asked, guard.MaxQuestions)
 	// Who has no question left to ask whether he reads the capability is told no more.
 	r = &rights{held: holding(resources(510), "get peeringcapabilities wide")}
-	err = capabilityGuard(t, r).begin().create(somebody(), capability("wide", get(enough...)))
+	err = capabilityGuard(t, r).Begin().Create(somebody(), capability("wide", get(enough...)))
 	assert.ErrorContains(t, err, "more than 512 permissions")
-	assert.Len(t, r.asked, MaxQuestions)
+	assert.Len(t, r.asked, guard.MaxQuestions)
 }
 
 // G2: all attempts at a write are one request: nothing is asked twice.
 func TestG2AsksOnce(t *testing.T) {
 	r := &rights{held: []string{"get pods"}}
-	judge := capabilityGuard(t, r).begin()
+	judge := capabilityGuard(t, r).Begin()
 	for range 3 {
-		assert.NoError(t, judge.create(somebody(), capability("logs", get("pods"), get("pods"))))
+		assert.NoError(t, judge.Create(somebody(), capability("logs", get("pods"), get("pods"))))
 	}
 	assert.Equal(t, []string{"escalate peeringcapabilities logs", "get pods"}, r.asked)
 	for range 3 {
-		assert.Error(t, judge.create(somebody(), capability("logs", get("pods", "nodes"))))
+		assert.Error(t, judge.Create(somebody(), capability("logs", get("pods", "nodes"))))
 	}
 	assert.Equal(t, []string{"escalate peeringcapabilities logs", "get pods", "get nodes", "get peeringcapabilities logs"}, r.asked)
-	assert.NoError(t, capabilityGuard(t, r).begin().create(somebody(), capability("logs", get("pods"))))
+	assert.NoError(t, capabilityGuard(t, r).Begin().Create(somebody(), capability("logs", get("pods"))))
 	assert.Len(t, r.asked, 6, "another request asks anew")
 }
 
 // G2: without an answer there is no permission, for nobody there is none, and what went wrong
 // is not said.
 func TestG2WithoutAnAnswer(t *testing.T) {
-	hang := func(ctx context.Context) (authorizer.Decision, string, error) {
-		<-ctx.Done()
-		return authorizer.DecisionAllow, "", ctx.Err()
-	}
 	for name, tt := range map[string]struct {
 		says func(context.Context) (authorizer.Decision, string, error)
 		ctx  context.Context
@@ -138,16 +133,13 @@ func TestG2WithoutAnAnswer(t *testing.T) {
 		"allowed, an error": {func(context.Context) (authorizer.Decision, string, error) {
 			return authorizer.DecisionAllow, "", assert.AnError
 		}, somebody()},
-		"it hangs": {hang, somebody()},
-		"no user":  {allow, context.Background()},
+		"no user": {allow, context.Background()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &rights{says: tt.says}
-			guard := capabilityGuard(t, r)
-			guard.maxTime = 10 * time.Millisecond
-			judge := guard.begin()
+			judge := capabilityGuard(t, r).Begin()
 			for range 2 {
-				err := judge.create(tt.ctx, capability("logs", get("pods")))
+				err := judge.Create(tt.ctx, capability("logs", get("pods")))
 				require.True(t, apierrors.IsServiceUnavailable(err), "%v", err)
 				assert.Equal(t, "rule G2: whether you hold what this would grant could not be checked; try again later", err.Error())
 			}
@@ -156,35 +148,9 @@ func TestG2WithoutAnAnswer(t *testing.T) {
 	}
 	for name, decision := range map[string]authorizer.Decision{"a denial": authorizer.DecisionDeny, "no opinion": authorizer.DecisionNoOpinion, "nonsense": 77} {
 		r := &rights{says: func(context.Context) (authorizer.Decision, string, error) { return decision, "", nil }}
-		err := capabilityGuard(t, r).begin().create(somebody(), capability("logs", get("pods")))
+		err := capabilityGuard(t, r).Begin().Create(somebody(), capability("logs", get("pods")))
 		assert.True(t, apierrors.IsForbidden(err), "%s: %v", name, err)
 	}
-}
-
-// G2: the time is that of all questions together, from the first one on.
-func TestG2Time(t *testing.T) {
-	var left []time.Duration
-	r := &rights{says: func(ctx context.Context) (authorizer.Decision, string, error) {
-		deadline, ok := ctx.Deadline()
-		assert.True(t, ok)
-		left = append(left, time.Until(deadline))
-		return authorizer.DecisionAllow, "", nil
-	}}
-	q := newInquiry(r, MaxTime)
-	for _, resource := range []string{"a", "b"} {
-		_, err := q.holds(somebody(), permission{verb: "get", resource: resource})
-		require.NoError(t, err)
-	}
-	require.Len(t, left, 2)
-	assert.Greater(t, left[0], MaxTime/2)
-	assert.Less(t, left[1], left[0])
-	q.deadline = time.Now()
-	_, err := q.holds(somebody(), permission{verb: "get", resource: "c"})
-	assert.True(t, apierrors.IsServiceUnavailable(err), "%v", err)
-	assert.Len(t, left, 2, "it is too late to ask")
-	status := apierrors.APIStatus(nil)
-	require.ErrorAs(t, err, &status)
-	assert.EqualValues(t, http.StatusServiceUnavailable, status.Status().Code)
 }
 
 // G2: what is missing, up to ten permissions, is said to who may read the capability;
@@ -204,34 +170,32 @@ func TestG2Answers(t *testing.T) {
 	}
 	for n, want := range map[int]string{1: listed(1), 10: listed(10), 11: listed(10) + ", and more", 12: listed(10) + ", and more"} {
 		reads := &rights{held: []string{"get peeringcapabilities logs", "get held"}}
-		err := capabilityGuard(t, reads).begin().create(somebody(), capability("logs", get("held"), get(many[:n]...)))
+		err := capabilityGuard(t, reads).Begin().Create(somebody(), capability("logs", get("held"), get(many[:n]...)))
 		assert.EqualError(t, err, writing+want)
 		assert.Len(t, reads.asked, 3+min(n, 11), "what is not listed is not asked about")
-		err = peerGuard(t, reads, capabilities{"logs": {get("held"), get(many[:n]...)}}).begin().create(somebody(), peer("logs"))
+		err = peerGuard(t, reads, capabilities{"logs": {get("held"), get(many[:n]...)}}).Begin().Create(somebody(), peer("logs"))
 		assert.EqualError(t, err, strings.ReplaceAll(naming, "NAME", "logs")+want)
 
 		blind := &rights{held: []string{"get held"}}
-		err = capabilityGuard(t, blind).begin().create(somebody(), capability("logs", get("held"), get(many[:n]...)))
+		err = capabilityGuard(t, blind).Begin().Create(somebody(), capability("logs", get("held"), get(many[:n]...)))
 		assert.EqualError(t, err, writing)
 		assert.Len(t, blind.asked, 4, "to whom nothing is listed, nothing more is asked about")
 	}
 	blind, reads := &rights{}, &rights{held: []string{"get peeringcapabilities absent"}}
 	for _, name := range []string{"logs", "absent"} {
-		err := peerGuard(t, blind, stored()).begin().create(somebody(), peer(name))
+		err := peerGuard(t, blind, stored()).Begin().Create(somebody(), peer(name))
 		assert.EqualError(t, err, strings.ReplaceAll(naming, "NAME", name))
 	}
-	err := peerGuard(t, reads, stored()).begin().create(somebody(), peer("absent"))
+	err := peerGuard(t, reads, stored()).Begin().Create(somebody(), peer("absent"))
 	assert.EqualError(t, err, strings.ReplaceAll(naming, "NAME", "absent")+"; there is no such capability")
 }
 
-// A guard that could not ask, or a store without a guard, is not made.
+// A guard that could not ask is not made.
 func TestNewFails(t *testing.T) {
 	_, err := NewCapabilityGuard(nil)
 	assert.Error(t, err)
 	_, err = NewPeerGuard(nil, capabilities{})
 	assert.Error(t, err)
 	_, err = NewPeerGuard(&rights{}, nil)
-	assert.Error(t, err)
-	_, err = NewStore(nil, capabilityGuard(t, &rights{}))
 	assert.Error(t, err)
 }

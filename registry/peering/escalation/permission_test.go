@@ -26,6 +26,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"entente.dev/entente/apis/peering"
+	"entente.dev/entente/registry/guard"
 )
 
 // G2: what is asked about for a rule: each verb on each resource of each group and each name,
@@ -52,11 +53,11 @@ func TestG2Permissions(t *testing.T) {
 		"our own resource": {[]peering.CapabilityRule{{APIGroups: []string{"peering.entente.dev"}, Resources: []string{"clusterpeers"}, Verbs: []string{"get"}}}, []string{"get clusterpeers"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all, err := permissionsOf(tt.rules, MaxQuestions)
+			all, err := permissionsOf(tt.rules, guard.MaxQuestions)
 			require.NoError(t, err)
 			var got []string
 			for _, p := range all {
-				attributes := p.attributes(&user.DefaultInfo{Name: "somebody"})
+				attributes := p.Attributes(&user.DefaultInfo{Name: "somebody"})
 				assert.Equal(t, "somebody", attributes.GetUser().GetName())
 				assert.Empty(t, attributes.GetNamespace(), "in all namespaces")
 				got = append(got, said(attributes))
@@ -66,7 +67,7 @@ func TestG2Permissions(t *testing.T) {
 	}
 	assert.Equal(t, authorizer.AttributesRecord{
 		User: &user.DefaultInfo{Name: "somebody"}, Verb: "get", APIGroup: "apps", APIVersion: "*", Resource: "deployments", Subresource: "scale", Name: "web", ResourceRequest: true,
-	}, permission{verb: "get", group: "apps", resource: "deployments/scale", name: "web"}.attributes(&user.DefaultInfo{Name: "somebody"}))
+	}, guard.Permission{Verb: "get", Group: "apps", Resource: "deployments/scale", Name: "web"}.Attributes(&user.DefaultInfo{Name: "somebody"}))
 }
 
 // G2: a product is not made further than the bound.
@@ -76,20 +77,20 @@ func TestG2PermissionsAreBounded(t *testing.T) {
 		many = append(many, fmt.Sprint("x", i))
 	}
 	huge := peering.CapabilityRule{APIGroups: many, Resources: many, ResourceNames: many, Verbs: many}
-	_, err := permissionsOf([]peering.CapabilityRule{huge}, MaxQuestions)
-	assert.ErrorIs(t, err, errTooMany)
-	all, err := permissionsOf([]peering.CapabilityRule{get(many[:MaxQuestions]...), get(many[:MaxQuestions]...)}, MaxQuestions)
+	_, err := permissionsOf([]peering.CapabilityRule{huge}, guard.MaxQuestions)
+	assert.ErrorIs(t, err, guard.ErrTooMany)
+	all, err := permissionsOf([]peering.CapabilityRule{get(many[:guard.MaxQuestions]...), get(many[:guard.MaxQuestions]...)}, guard.MaxQuestions)
 	require.NoError(t, err)
-	assert.Len(t, all, MaxQuestions)
-	_, err = permissionsOf([]peering.CapabilityRule{get(many[:MaxQuestions]...), get("one more")}, MaxQuestions)
-	assert.ErrorIs(t, err, errTooMany)
+	assert.Len(t, all, guard.MaxQuestions)
+	_, err = permissionsOf([]peering.CapabilityRule{get(many[:guard.MaxQuestions]...), get("one more")}, guard.MaxQuestions)
+	assert.ErrorIs(t, err, guard.ErrTooMany)
 }
 
 func TestPermissionInWords(t *testing.T) {
-	for want, p := range map[string]permission{
-		`{APIGroups:[""], Resources:["pods/log"], Verbs:["get"]}`:                           {verb: "get", resource: "pods/log"},
-		`{APIGroups:["apps"], Resources:["deployments"], ResourceNames:["w"], Verbs:["*"]}`: {verb: "*", group: "apps", resource: "deployments", name: "w"},
-		`{NonResourceURLs:["/version"], Verbs:["get"]}`:                                     {verb: "get", url: "/version"},
+	for want, p := range map[string]guard.Permission{
+		`{APIGroups:[""], Resources:["pods/log"], Verbs:["get"]}`:                           {Verb: "get", Resource: "pods/log"},
+		`{APIGroups:["apps"], Resources:["deployments"], ResourceNames:["w"], Verbs:["*"]}`: {Verb: "*", Group: "apps", Resource: "deployments", Name: "w"},
+		`{NonResourceURLs:["/version"], Verbs:["get"]}`:                                     {Verb: "get", URL: "/version"},
 	} {
 		assert.Equal(t, want, p.String())
 	}

@@ -24,7 +24,7 @@ import (
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 
 	"entente.dev/entente/apis/peering"
-	"entente.dev/entente/registry/peering/escalation"
+	"entente.dev/entente/registry/guard"
 	"entente.dev/entente/registry/plain"
 )
 
@@ -38,7 +38,7 @@ type Storage struct {
 
 // NewStorage makes the endpoints of PeeringCapability. The guard judges what is written but
 // to /status, through which nothing is granted (G2).
-func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, guard *escalation.Guard) (*Storage, error) {
+func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, g *guard.Guard) (*Storage, error) {
 	strategy := newStrategy(scheme)
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &peering.PeeringCapability{} },
@@ -55,7 +55,7 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, gu
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: optsGetter}); err != nil {
 		return nil, fmt.Errorf("could not make the store of %s: %w", resource, err)
 	}
-	guarded, err := escalation.NewStore(store, guard)
+	guarded, err := guard.NewStore(store, g)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ package v1alpha1
 //
 // ClusterAgentlessModeSpec is how the API server of a cluster is connected to.
 type ClusterAgentlessModeSpecApplyConfiguration struct {
-	// Address of the API server, at most 2,048 characters. With kubeconfig auth the
+	// Address of the API server, at most 2,048 characters, without a user. With kubeconfig auth the
 	// kubeconfig says where the server is; Releases show this address as the cluster they
 	// were applied to.
 	Server *string `json:"server,omitempty"`

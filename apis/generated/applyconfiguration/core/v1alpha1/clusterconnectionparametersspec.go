@@ -31,7 +31,7 @@ type ClusterConnectionParametersSpecApplyConfiguration struct {
 	Burst *int32 `json:"burst,omitempty"`
 	// How many requests may be made a second, at least 0.
 	QPS *int32 `json:"qps,omitempty"`
-	// How long an answer is waited for, as in 30s.
+	// How long an answer is waited for, as in 30s: more than 0, at most 1h.
 	Timeout *v1.Duration `json:"timeout,omitempty"`
 }
 

@@ -23,7 +23,7 @@ package v1alpha1
 //
 // ClusterReference names a Cluster of the same namespace.
 type ClusterReferenceApplyConfiguration struct {
-	// Name of the Cluster.
+	// Name of the Cluster, a DNS subdomain.
 	Name *string `json:"name,omitempty"`
 }
 

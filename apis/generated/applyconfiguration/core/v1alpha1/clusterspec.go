@@ -40,7 +40,7 @@ type ClusterSpecApplyConfiguration struct {
 	// What happens to the Releases of the cluster when it is deleted. Without it they stay.
 	DeletionPolicy *ClusterDeletionPolicyApplyConfiguration `json:"deletionPolicy,omitempty"`
 	// What mutations of Releases read as cluster.<key>. The key name is always the name of
-	// the Cluster, whatever is said here.
+	// the Cluster, whatever is said here. At most 256 entries, and 64 KiB of keys and values.
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 

@@ -23,9 +23,9 @@ package v1alpha1
 //
 // ConfigMapKeySelector names a key of a ConfigMap of the same namespace.
 type ConfigMapKeySelectorApplyConfiguration struct {
-	// Name of the ConfigMap.
+	// Name of the ConfigMap, a DNS subdomain.
 	Name *string `json:"name,omitempty"`
-	// Key in its data.
+	// Key in its data: letters, digits, "-", "_" and ".", at most 253.
 	Key *string `json:"key,omitempty"`
 	// Accepted, not used: what is named must be there to connect.
 	Optional *bool `json:"optional,omitempty"`

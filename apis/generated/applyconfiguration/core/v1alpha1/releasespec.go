@@ -30,9 +30,11 @@ import (
 type ReleaseSpecApplyConfiguration struct {
 	// The Cluster, of the same namespace. It cannot be changed.
 	ClusterRef *ClusterReferenceApplyConfiguration `json:"clusterRef,omitempty"`
-	// The objects, whole, at most 256, each with apiVersion, kind and metadata.name, and none
-	// twice. One that is namespaced and says no namespace is for the namespace of the
-	// Release. They can be read by everybody who may read the Release.
+	// The objects, whole, at most 256 and 1 MiB, each with apiVersion, kind and metadata.name,
+	// and none twice. One that is namespaced and says no namespace is for the namespace of the
+	// Release. None may say generateName, uid, resourceVersion, ownerReferences or
+	// managedFields; a status is not applied where it is a subresource. They can be read by
+	// everybody who may read the Release.
 	Resources []runtime.RawExtension `json:"resources,omitempty"`
 	// Changes that are made to the objects before they are applied, in this order, at most
 	// 256.

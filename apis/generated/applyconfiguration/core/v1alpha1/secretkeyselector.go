@@ -23,9 +23,9 @@ package v1alpha1
 //
 // SecretKeySelector names a key of a Secret of the same namespace.
 type SecretKeySelectorApplyConfiguration struct {
-	// Name of the Secret.
+	// Name of the Secret, a DNS subdomain.
 	Name *string `json:"name,omitempty"`
-	// Key in its data.
+	// Key in its data: letters, digits, "-", "_" and ".", at most 253.
 	Key *string `json:"key,omitempty"`
 	// Accepted, not used: what is named must be there to connect.
 	Optional *bool `json:"optional,omitempty"`

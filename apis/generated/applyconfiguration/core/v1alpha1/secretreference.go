@@ -23,7 +23,7 @@ package v1alpha1
 //
 // SecretReference names a Secret.
 type SecretReferenceApplyConfiguration struct {
-	// Name of the Secret.
+	// Name of the Secret, a DNS subdomain.
 	Name *string `json:"name,omitempty"`
 	// Namespace of the Secret. Accepted, not used.
 	Namespace *string `json:"namespace,omitempty"`

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package escalation
+package guard
 
 import (
 	"context"
@@ -38,44 +38,40 @@ const (
 	MaxTime = 10 * time.Second
 )
 
-// errTooMany says that a request would take more than MaxQuestions.
-var errTooMany = errors.New("too many questions")
+// ErrTooMany says that a request would take more than MaxQuestions.
+var ErrTooMany = errors.New("too many questions")
 
-// inquiry asks what the user of one request holds. It asks no question twice, however
+// Inquiry asks what the user of one request holds. It asks no question twice, however
 // often the store attempts the write. It is not for use by several goroutines.
-type inquiry struct {
+type Inquiry struct {
 	authorizer authorizer.UnconditionalAuthorizer
+	rule       Rule
 	maxTime    time.Duration
 	deadline   time.Time // from the first question on
-	answers    map[permission]bool
+	answers    map[Permission]bool
 	failed     error // when a question was not answered; then no other is asked
 }
 
-func newInquiry(a authorizer.UnconditionalAuthorizer, maxTime time.Duration) *inquiry {
-	return &inquiry{authorizer: a, maxTime: maxTime, answers: map[permission]bool{}}
-}
-
-// holds says whether the user in ctx has a permission in all namespaces. Only an Allow
-// without an error is a yes. It fails with errTooMany, or with a 503 that says nothing of
-// the authorizer's error, which is logged.
-func (q *inquiry) holds(ctx context.Context, p permission) (bool, error) {
+// Holds says whether the user in ctx has a permission. Only an Allow without an error is a
+// yes. It fails with ErrTooMany, or as Unavailable does; why is logged.
+func (q *Inquiry) Holds(ctx context.Context, p Permission) (bool, error) {
 	if held, known := q.answers[p]; known || q.failed != nil {
 		return held, q.failed
 	}
 	if len(q.answers) == MaxQuestions {
-		return false, errTooMany
+		return false, ErrTooMany
 	}
 	held, err := q.ask(ctx, p)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "A write was refused: whether the user holds what it grants could not be checked", "rule", "G2")
-		q.failed = unavailable()
+		klog.FromContext(ctx).Error(err, "A write was refused: whether the user holds what it takes could not be checked", "rule", q.rule.Name)
+		q.failed = q.Unavailable()
 		return false, q.failed
 	}
 	q.answers[p] = held
 	return held, nil
 }
 
-func (q *inquiry) ask(ctx context.Context, p permission) (bool, error) {
+func (q *Inquiry) ask(ctx context.Context, p Permission) (bool, error) {
 	who, ok := genericapirequest.UserFrom(ctx)
 	if !ok {
 		return false, errors.New("no user in the request")
@@ -88,19 +84,19 @@ func (q *inquiry) ask(ctx context.Context, p permission) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, fmt.Errorf("could not ask the authorizer: %w", err)
 	}
-	decision, _, err := q.authorizer.Authorize(ctx, p.attributes(who))
+	decision, _, err := q.authorizer.Authorize(ctx, p.Attributes(who))
 	return decision == authorizer.DecisionAllow, err
 }
 
-// lacks returns those of some permissions that the user does not hold, in their order, the
+// Lacks returns those of some permissions that the user does not hold, in their order, the
 // first ones up to a limit. It asks nothing if there are not enough questions left.
-func (q *inquiry) lacks(ctx context.Context, permissions []permission, limit int) ([]permission, error) {
+func (q *Inquiry) Lacks(ctx context.Context, permissions []Permission, limit int) ([]Permission, error) {
 	if q.unknown(permissions) > MaxQuestions-len(q.answers) {
-		return nil, errTooMany
+		return nil, ErrTooMany
 	}
-	var lacks []permission
+	var lacks []Permission
 	for _, p := range permissions {
-		held, err := q.holds(ctx, p)
+		held, err := q.Holds(ctx, p)
 		if err != nil {
 			return nil, err
 		}
@@ -115,7 +111,7 @@ func (q *inquiry) lacks(ctx context.Context, permissions []permission, limit int
 }
 
 // unknown is how many of some permissions would have to be asked about.
-func (q *inquiry) unknown(permissions []permission) int {
+func (q *Inquiry) unknown(permissions []Permission) int {
 	n := 0
 	for _, p := range permissions {
 		if _, known := q.answers[p]; !known {
@@ -125,7 +121,7 @@ func (q *inquiry) unknown(permissions []permission) int {
 	return n
 }
 
-// unavailable is the answer to a write that could not be judged.
-func unavailable() error {
-	return apierrors.NewServiceUnavailable("rule G2: whether you hold what this would grant could not be checked; try again later")
+// Unavailable is the answer to a write that could not be judged: a 503 that does not say why.
+func (q *Inquiry) Unavailable() error {
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("rule %s: %s could not be checked; try again later", q.rule.Name, q.rule.Question))
 }

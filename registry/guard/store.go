@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package escalation
+package guard
 
 import (
 	"context"
@@ -54,14 +54,14 @@ func NewStore(store *genericregistry.Store, guard *Guard) (*Store, error) {
 
 // Create stores a new object, if its guard lets it.
 func (s *Store) Create(ctx context.Context, obj runtime.Object, createValidation rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	return s.Store.Create(ctx, obj, creates(s.guard.begin(), createValidation), options)
+	return s.Store.Create(ctx, obj, creates(s.guard.Begin(), createValidation), options)
 }
 
 // Update changes an object, or creates it where an apply may, if its guard lets it.
 func (s *Store) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	judge := s.guard.begin()
+	judge := s.guard.Begin()
 	update := func(ctx context.Context, obj, old runtime.Object) error {
-		if err := judge.update(ctx, obj, old, sensitive.WrittenUnseen(objInfo)); err != nil || updateValidation == nil {
+		if err := judge.Update(ctx, obj, old, sensitive.WrittenUnseen(objInfo)); err != nil || updateValidation == nil {
 			return err
 		}
 		return updateValidation(ctx, obj, old)
@@ -70,9 +70,9 @@ func (s *Store) Update(ctx context.Context, name string, objInfo rest.UpdatedObj
 }
 
 // creates is a validation with a judge before it.
-func creates(judge judge, validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
+func creates(judge Judge, validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
-		if err := judge.create(ctx, obj); err != nil || validate == nil {
+		if err := judge.Create(ctx, obj); err != nil || validate == nil {
 			return err
 		}
 		return validate(ctx, obj)
