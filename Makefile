@@ -90,7 +90,7 @@ lint: bin/tools/golangci-lint ## Run golangci-lint
 	bin/tools/golangci-lint run ./...
 
 .PHONY: verify
-verify: ## Check generated code, formatting, go.mod files, licence headers, and lint
+verify: ## Check generated code, formatting, go.mod files, licence headers, tests that the docs name, and lint
 	@hack/verify.sh
 
 .PHONY: clean

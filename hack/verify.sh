@@ -59,6 +59,24 @@ licence_headers() {
   [[ -z $without ]] || { echo "no licence header (hack/boilerplate.go.txt):"; echo "$without"; return 1; }
 }
 
+# The docs say by which test something is promised. Of a subtest the test counts; a
+# name that ends in … stands for all that begin with it.
+named_tests() {
+  local functions name pattern missing=0
+  functions=$(git ls-files -z --cached --others --exclude-standard '*_test.go' | existing |
+    xargs -0 -r grep -hoE '^func (Test|Fuzz|Benchmark)[A-Za-z0-9_]*\(')
+  while IFS= read -r name; do
+    pattern="^func ${name%%/*}\\("
+    [[ $name != *… ]] || pattern="^func ${name%…}"
+    grep -qE "$pattern" <<<"$functions" || {
+      echo "no such test: $name, named in $(grep -lF "\`$name\`" README.md docs -r | xargs)"
+      missing=1
+    }
+  done < <(git ls-files -z --cached --others --exclude-standard README.md 'docs/*.md' | existing |
+    xargs -0 -r grep -hoE '`(Test|Fuzz|Benchmark)[A-Za-z0-9_]+(/[^`]*|…)?`' | tr -d '`' | sort -u)
+  return "$missing"
+}
+
 lint() {
   make lint
 }
@@ -72,7 +90,7 @@ existing() {
 }
 
 failed=()
-for check in licence_headers formatting kubernetes_versions module_files generated_code lint; do
+for check in licence_headers formatting kubernetes_versions module_files named_tests generated_code lint; do
   echo "==> ${check//_/ }"
   # A function called in a condition runs on after an error, whatever set -e
   # says; so not in one.

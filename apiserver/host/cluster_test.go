@@ -52,6 +52,7 @@ type cluster struct {
 	definitions []string
 	forbidden   map[string]bool // resources that may not be listed or created
 	looks       int             // requests for /version
+	reviews     int             // SubjectAccessReviews
 }
 
 func (c *cluster) set(change func(*cluster)) {
@@ -92,6 +93,15 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
 		body, _ := io.ReadAll(r.Body) // protobuf or JSON: the name of the resource stands in it as it is
 		review := authorizationv1.SelfSubjectAccessReview{TypeMeta: metav1.TypeMeta{Kind: "SelfSubjectAccessReview", APIVersion: "authorization.k8s.io/v1"}}
+		review.Status.Allowed = true
+		for resource := range c.forbidden {
+			review.Status.Allowed = review.Status.Allowed && !bytes.Contains(body, []byte(resource))
+		}
+		answer = review
+	case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
+		c.reviews++
+		body, _ := io.ReadAll(r.Body)
+		review := authorizationv1.SubjectAccessReview{TypeMeta: metav1.TypeMeta{Kind: "SubjectAccessReview", APIVersion: "authorization.k8s.io/v1"}}
 		review.Status.Allowed = true
 		for resource := range c.forbidden {
 			review.Status.Allowed = review.Status.Allowed && !bytes.Contains(body, []byte(resource))

@@ -20,7 +20,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -30,6 +32,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/component-base/version"
 	"k8s.io/utils/clock"
 )
@@ -37,8 +40,9 @@ import (
 // DefaultNamespace is the namespace of the server outside of a pod, unless said.
 const DefaultNamespace = "entente-system"
 
-// namespaceFile tells a pod its namespace.
-const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+// podFolder is where Kubernetes puts the credentials of its ServiceAccount into a pod,
+// and the name of its namespace.
+const podFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 // reviewTimeout limits one TokenReview or SubjectAccessReview.
 const reviewTimeout = 10 * time.Second
@@ -51,6 +55,13 @@ const (
 	bulkBurst   = 200
 )
 
+// Limits of the client that reads credentials: some thousand clusters are probed every ten
+// seconds.
+const (
+	readingQPS   = 500
+	readingBurst = 1000
+)
+
 // Config says which cluster is the host.
 type Config struct {
 	// Kubeconfig is the path of a kubeconfig file. Empty: the ServiceAccount of the
@@ -61,6 +72,9 @@ type Config struct {
 	Namespace string
 	// Clock times retries and probes. Without it, the clock of the machine.
 	Clock clock.WithTicker
+
+	// podFolder takes the place of the constant of that name in tests.
+	podFolder string
 }
 
 // Host is the host cluster as this server reaches it.
@@ -71,6 +85,8 @@ type Host struct {
 	Client kubernetes.Interface
 	// Bulk is for who makes many objects at a time. One request has a time-out.
 	Bulk kubernetes.Interface
+	// Credentials reads Secrets and ConfigMaps that Clusters name, one for each probe.
+	Credentials kubernetes.Interface
 	// Discovery tells which kinds there are.
 	Discovery discovery.DiscoveryInterfaceWithContext
 	// Dynamic reaches kinds that are not known here.
@@ -88,16 +104,19 @@ type Host struct {
 // New reads credentials and asks nobody. It fails, naming the flag at fault, if
 // there are none, or they cannot be read.
 func New(config Config) (*Host, error) {
-	restConfig, err := credentials(config.Kubeconfig)
-	if err != nil {
-		return nil, err
-	}
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
+	if config.podFolder == "" {
+		config.podFolder = podFolder
+	}
+	restConfig, err := credentials(config)
+	if err != nil {
+		return nil, err
+	}
 	h := &Host{Namespace: config.Namespace, config: restConfig, clock: config.Clock}
 	if h.Namespace == "" {
-		h.Namespace = ownNamespace(config.Kubeconfig)
+		h.Namespace = ownNamespace(config)
 	}
 	restConfig.UserAgent = "entente-apiserver/" + version.Get().GitVersion
 	if h.Client, err = kubernetes.NewForConfig(restConfig); err != nil {
@@ -124,20 +143,52 @@ func New(config Config) (*Host, error) {
 	if h.Bulk, err = kubernetes.NewForConfig(bulk); err != nil {
 		return nil, fmt.Errorf("could not make a client of the host cluster: %w", err)
 	}
+	reading := rest.CopyConfig(restConfig)
+	reading.Timeout = bulkTimeout
+	reading.QPS, reading.Burst = readingQPS, readingBurst
+	if h.Credentials, err = kubernetes.NewForConfig(reading); err != nil {
+		return nil, fmt.Errorf("could not make a client of the host cluster: %w", err)
+	}
 	return h, nil
 }
 
-func credentials(path string) (*rest.Config, error) {
-	if path == "" {
-		config, err := rest.InClusterConfig()
-		if errors.Is(err, rest.ErrNotInCluster) {
-			return nil, errors.New("could not find the host cluster: --kubeconfig is not given, and this process does not run in a pod; without a host cluster --standalone is needed")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("could not use the ServiceAccount of this pod: %w", err)
-		}
-		return config, nil
+// Config returns how the host cluster is reached. It holds credentials.
+func (h *Host) Config() *rest.Config { return rest.CopyConfig(h.config) }
+
+func credentials(config Config) (*rest.Config, error) {
+	if config.Kubeconfig == "" {
+		return podCredentials(config.podFolder)
 	}
+	return kubeconfigCredentials(config.Kubeconfig)
+}
+
+// podCredentials are those of the ServiceAccount of this pod. The library's own function
+// would take the system's authorities for the cluster's if that file cannot be read.
+func podCredentials(folder string) (*rest.Config, error) {
+	address, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
+	if address == "" || port == "" {
+		return nil, errors.New("could not find the host cluster: --kubeconfig is not given, and this process does not run in a pod; without a host cluster --standalone is needed")
+	}
+	config := &rest.Config{
+		Host:            "https://" + net.JoinHostPort(address, port),
+		TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(folder, "ca.crt")},
+		// Read again as long as this process lives: the kubelet renews it.
+		BearerTokenFile: filepath.Join(folder, "token"),
+	}
+	token, err := os.ReadFile(config.BearerTokenFile)
+	if err == nil && len(token) == 0 {
+		err = fmt.Errorf("%s is empty", config.BearerTokenFile)
+	}
+	if err == nil {
+		_, err = certutil.NewPool(config.CAFile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("could not use the ServiceAccount of this pod: %w", err)
+	}
+	return config, nil
+}
+
+func kubeconfigCredentials(path string) (*rest.Config, error) {
 	loaded, err := clientcmd.LoadFromFile(path)
 	if pathError := (*fs.PathError)(nil); errors.As(err, &pathError) {
 		return nil, fmt.Errorf("could not read --kubeconfig: %w", err)
@@ -159,9 +210,9 @@ func credentials(path string) (*rest.Config, error) {
 	return config, nil
 }
 
-func ownNamespace(kubeconfig string) string {
-	if kubeconfig == "" {
-		if content, err := os.ReadFile(namespaceFile); err == nil && strings.TrimSpace(string(content)) != "" {
+func ownNamespace(config Config) string {
+	if config.Kubeconfig == "" {
+		if content, err := os.ReadFile(filepath.Join(config.podFolder, "namespace")); err == nil && strings.TrimSpace(string(content)) != "" {
 			return strings.TrimSpace(string(content))
 		}
 	}

@@ -57,12 +57,6 @@ func TestNewNamesTheFaultOfAKubeconfigAndQuotesNothing(t *testing.T) {
 		require.ErrorContains(t, err, "could not read --kubeconfig")
 		require.ErrorIs(t, err, os.ErrNotExist)
 	})
-	t.Run("neither a kubeconfig nor a pod", func(t *testing.T) {
-		t.Setenv("KUBERNETES_SERVICE_HOST", "")
-		_, err := New(Config{})
-		require.ErrorContains(t, err, "--kubeconfig is not given")
-		require.ErrorContains(t, err, "--standalone")
-	})
 	t.Run("a good one", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "kubeconfig")
 		require.NoError(t, os.WriteFile(path, []byte(valid), 0o600))

@@ -32,6 +32,8 @@ limitations under the License.
 //   - [NewNegotiatedSerializer] is the serializer of the API group, and
 //     [WithApplyBodyCheck] the innermost handler: errors quote no body
 //   - [NewAuditBackend] is the outermost audit backend
+//   - [NewAdmission] is around webhooks, policies and plugins, if there are any
+//   - [NewMetrics] counts the decisions that failed, for those who look after the server
 //
 // The program in the folder example is such a server; docs/kernel.md says it step by
 // step, with what to check and what the kernel does not do.
@@ -46,6 +48,7 @@ limitations under the License.
 //   - write.go: writes, computed on the redacted object, values put back after
 //   - owners.go: managedFields of a value that was put back
 //   - annotations.go: copies of a value in annotations
+//   - admission.go: admission, which sees redacted copies
 //   - errors.go, decoder.go, body.go: errors that would quote a value
 //   - audit.go, auditmask.go: a mask around audit backends
 //   - openapi.go: the marker in the schema

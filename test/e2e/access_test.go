@@ -203,17 +203,17 @@ func attempts(name string) map[string]func(context.Context, versioned.Interface)
 	}
 }
 
-// documented is the YAML in docs/install.md that has this text in it.
-func documented(t *testing.T, text string) string {
+// documented is the block of a page in docs/, in a language, that has this text in it.
+func documented(t *testing.T, page, language, text string) string {
 	t.Helper()
-	content, err := os.ReadFile("../../docs/install.md")
+	content, err := os.ReadFile("../../docs/" + page)
 	require.NoError(t, err)
-	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(content), -1) {
+	for _, block := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(content), -1) {
 		if strings.Contains(block[1], text) {
 			return block[1]
 		}
 	}
-	require.Fail(t, "docs/install.md has no such example", text)
+	require.Fail(t, "docs/"+page+" has no such example", text)
 	return ""
 }
 
@@ -228,7 +228,7 @@ func (s *suite) resourceNames(t *testing.T) {
 		s.MustKubectl(t, operator, conformance.Manifest(name, conformance.Value(name), "set: names"), "create", "-f", "-")
 	}
 	s.sees(reader, watcher, narrow)
-	s.MustKubectl(t, kube.Admin, documented(t, "east-secret-reader"), "create", "-f", "-")
+	s.MustKubectl(t, kube.Admin, documented(t, "install.md", "yaml", "east-secret-reader"), "create", "-f", "-")
 	s.Cluster.AddUser(t, reader)
 	s.Bind(t, reader, "east-secret-reader")
 	s.Cluster.AddUser(t, watcher)

@@ -17,15 +17,12 @@ limitations under the License.
 package e2e
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"entente.dev/entente/test/install"
 	"entente.dev/entente/test/kube"
@@ -41,26 +38,18 @@ func (s *suite) manifests(t *testing.T) {
 	assert.NotContains(t, result.Stderr, "would violate PodSecurity")
 	assert.Contains(t, result.Stdout, "statefulset.apps/entente-apiserver")
 
-	for _, document := range strings.Split(shipped, "\n---\n") {
-		set := appsv1.StatefulSet{}
-		require.NoError(t, yaml.Unmarshal([]byte(document), &set))
-		if set.Kind != "StatefulSet" {
-			continue
-		}
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "entente-apiserver-0", Labels: set.Spec.Template.Labels}, Spec: set.Spec.Template.Spec}
-		for _, claim := range set.Spec.VolumeClaimTemplates {
-			pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: claim.Name, VolumeSource: corev1.VolumeSource{
-				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name + "-entente-apiserver-0"},
-			}})
-		}
-		pods := s.Clientset(t, kube.Admin).CoreV1().Pods(install.Namespace)
-		_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		require.NoError(t, err)
-		// And Pod Security is on.
-		pod.Spec.Containers[0].SecurityContext.Capabilities = nil
-		_, err = pods.Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		require.ErrorContains(t, err, "PodSecurity")
-		return
+	set := statefulSet(t, shipped)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "entente-apiserver-0", Labels: set.Spec.Template.Labels}, Spec: set.Spec.Template.Spec}
+	for _, claim := range set.Spec.VolumeClaimTemplates {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: claim.Name, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name + "-entente-apiserver-0"},
+		}})
 	}
-	require.Fail(t, "there is no StatefulSet")
+	pods := s.Clientset(t, kube.Admin).CoreV1().Pods(install.Namespace)
+	_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	require.NoError(t, err)
+	// And Pod Security is on.
+	pod.Spec.Containers[0].SecurityContext.Capabilities = nil
+	_, err = pods.Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	require.ErrorContains(t, err, "PodSecurity")
 }

@@ -19,11 +19,14 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -38,6 +41,7 @@ import (
 	"entente.dev/entente/test/conformance"
 	"entente.dev/entente/test/install"
 	"entente.dev/entente/test/kube"
+	"entente.dev/entente/test/process"
 )
 
 // Every server with priority and fairness says of a FlowSchema that refers to
@@ -191,4 +195,63 @@ func (s *suite) atRest(t *testing.T) {
 		return nil
 	}))
 	assert.NotZero(t, files)
+}
+
+// R17: the generated key is replaced while no server runs, with the rights that the
+// shipped manifests give and no others.
+func (s *suite) newKey(t *testing.T) {
+	const name = "rewritten"
+	s.MustKubectl(t, operator, conformance.Manifest(name, conformance.Value(name), ""), "create", "-f", "-")
+	require.NoError(t, s.entente.Stop())
+	database := func() string {
+		content, err := os.ReadFile(filepath.Join(s.entente.DataDir, "etcd", "member", "snap", "db"))
+		require.NoError(t, err)
+		return string(content)
+	}
+	before := s.generatedKeys(t)
+	require.Len(t, before, 1)
+	require.Contains(t, database(), before[0].prefix())
+
+	binary, err := process.Entente()
+	require.NoError(t, err)
+	result, err := process.Run(exec.CommandContext(t.Context(), binary, "storage", "rewrite", "--new-key",
+		"--data-dir", s.entente.DataDir, "--kubeconfig", s.Kubeconfig(s.entente.User)))
+	require.NoError(t, err)
+	require.Zero(t, result.Code, result.Output())
+	assert.Regexp(t, `(?m)^rewritten: [1-9]\d* \(0 were in the clear\)\ncurrent: 0$`, result.Stdout)
+	after := s.generatedKeys(t)
+	require.Len(t, after, 1, "the old key is still there")
+	assert.NotEqual(t, before[0].Name, after[0].Name)
+	assert.NotEqual(t, before[0].Seed, after[0].Seed)
+	for _, key := range []generatedKey{before[0], after[0]} {
+		assert.NotContains(t, result.Output(), base64.StdEncoding.EncodeToString(key.Seed))
+	}
+	assert.NotContains(t, database(), before[0].prefix(), "the store still needs the old key")
+	assert.Contains(t, database(), after[0].prefix())
+
+	s.entente.Run(t)
+	s.entente.WaitServed(t)
+	value := s.MustKubectl(t, keeper, "", "get", "cpeer", name, "--subresource=sensitive", "-o", "jsonpath={.spec.join.connectionString}")
+	assert.Equal(t, conformance.Value(name), value)
+	assert.Equal(t, after, s.generatedKeys(t))
+	assert.NotContains(t, database(), before[0].prefix())
+	assert.Empty(t, s.entente.Rights(t).Refused)
+}
+
+// generatedKey is a key in Secret entente-encryption-key.
+type generatedKey struct {
+	Name string
+	Seed []byte
+}
+
+// prefix begins what it has encrypted.
+func (k generatedKey) prefix() string { return "k8s:enc:entente:v1:" + k.Name + ":" }
+
+func (s *suite) generatedKeys(t *testing.T) []generatedKey {
+	t.Helper()
+	secret, err := s.Clientset(t, kube.Admin).CoreV1().Secrets(install.Namespace).Get(t.Context(), "entente-encryption-key", metav1.GetOptions{})
+	require.NoError(t, err)
+	var kept struct{ Keys []generatedKey }
+	require.NoError(t, json.Unmarshal(secret.Data["encryption.json"], &kept))
+	return kept.Keys
 }

@@ -78,6 +78,7 @@ func TestBehindAHost(t *testing.T) {
 			"Roles":              s.roles,
 			"AggregatedRoles":    s.aggregatedRoles,
 			"ResourceNames":      s.resourceNames,
+			"Revealers":          s.revealers,
 			"Impersonation":      s.impersonation,
 			"Discovery":          s.discovery,
 			"OpenAPI":            s.openAPI,
@@ -111,6 +112,8 @@ func TestBehindAHost(t *testing.T) {
 	t.Run("Rights", s.rights)
 	t.Run("Logs", s.logs)
 	t.Run("Answers", s.answers)
+	t.Run("NewKey", s.newKey)
+	t.Run("Restored", s.restored)
 	t.Run("AtRest", s.atRest)
 }
 

@@ -72,11 +72,16 @@ func (s *suite) openWatch(t *testing.T) {
 			}
 		}
 	}
-	// within is what R3 promises, and what this machine may add.
+	// What R3 promises. It is a rule, and no limit of a test's patience: it holds on a slow
+	// machine too, and is not to be raised for one.
 	const promised = 15 * time.Second
+	// becomes is called when the host's own RBAC counts already. Events are told apart by
+	// when they were made: R3 is about later ones.
 	becomes := func(wanted string) {
-		start := time.Now()
+		turned := time.Now()
+		var after time.Duration
 		eventually(t, "the open watch shows "+wanted, func(ctx context.Context) error {
+			after = time.Since(turned)
 			seen, err := touched(ctx)
 			require.NoError(t, err)
 			if seen != wanted {
@@ -84,7 +89,8 @@ func (s *suite) openWatch(t *testing.T) {
 			}
 			return nil
 		})
-		t.Logf("after %v (promised: %v)", time.Since(start).Round(100*time.Millisecond), promised)
+		assert.LessOrEqual(t, after, promised, "R3: the open watch shows %s", wanted)
+		t.Logf("after %v (promised: %v)", after.Round(100*time.Millisecond), promised)
 	}
 	seen, err := touched(t.Context())
 	require.NoError(t, err)
