@@ -137,6 +137,9 @@ var known = []*regexp.Regexp{
 	regexp.MustCompile(`"Failed to encode watch event" err="http2: stream closed"`),
 	// Mutating policies wait for kube-apiserver to have aggregated our OpenAPI.
 	regexp.MustCompile(`"Unhandled Error" err="no schema for peering.entente.dev/`),
+	// A controller that is stopped may have a status on the way: nobody takes the answer.
+	regexp.MustCompile(`"Unhandled Error" err="apiserver was unable to write a (fallback )?JSON response: http: Handler timeout"`),
+	regexp.MustCompile(`"Post-timeout activity" .*path="/apis/[^"]+/status"`),
 	// A client of an etcd of its own is not connected at once.
 	regexp.MustCompile(`"Not ready: waiting for etcd" err="etcd client connection not yet established"`),
 	// That a kind is gone shows when it is next looked for.
