@@ -19,8 +19,6 @@ package clusterpeer
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +28,7 @@ import (
 	"k8s.io/klog/v2"
 
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/controllers/finalizer"
 	"entente.dev/entente/peering/record"
 )
 
@@ -103,18 +102,8 @@ func (c *Controller) leave(ctx context.Context, remote *record.Remote) (told boo
 
 // release takes our finalizer off a ClusterPeer.
 func (c *Controller) release(ctx context.Context, peer *peeringv1alpha1.ClusterPeer) error {
-	i := slices.Index(peer.Finalizers, peeringv1alpha1.FinalizerDisconnect)
-	if i < 0 {
-		return nil
-	}
-	path := "/metadata/finalizers/" + strconv.Itoa(i)
-	data, err := jsonPatch{
-		{Op: "test", Path: "/metadata/uid", Value: string(peer.UID)},
-		// Others may have come off meanwhile: then it is tried again.
-		{Op: "test", Path: path, Value: peeringv1alpha1.FinalizerDisconnect},
-		{Op: "remove", Path: path},
-	}.encode()
-	if err != nil {
+	data, err := finalizer.Removal(peer, peeringv1alpha1.FinalizerDisconnect)
+	if err != nil || data == nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)

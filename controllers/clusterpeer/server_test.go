@@ -199,7 +199,7 @@ func applyStatus(peer *peeringv1alpha1.ClusterPeer, body []byte) int {
 // applyJSONPatch knows what this controller sends: tests of strings, and the removal of
 // an item of a list of the metadata.
 func applyJSONPatch(peer *peeringv1alpha1.ClusterPeer, body []byte) int {
-	var patch jsonPatch
+	var patch []struct{ Op, Path, Value string }
 	if err := json.Unmarshal(body, &patch); err != nil {
 		return http.StatusBadRequest
 	}
