@@ -1,0 +1,107 @@
+/*
+Copyright 2026 The Entente Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package target
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+type answering func() io.Reader
+
+func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(a())}, nil
+}
+
+// P11: a body has a length that it may have, and is not cut off without a word.
+func TestP11Bound(t *testing.T) {
+	object := `{"a":"}]\"{[\\","b":[{}]}` // 25 bytes
+	for _, test := range []struct {
+		name, query, body string
+		whole             bool
+	}{
+		{"as long as it may be", "", strings.Repeat("a", 30), true},
+		{"too long", "", strings.Repeat("a", 31), false},
+		{"objects", "", object + object, false},
+		{"not a watch", "?watch=false", object + object, false},
+		{"not a watch either", "?watch=canary", object + object, false},
+		{"a watch", "?watch=true", strings.Repeat(object+"\n", 100), true},
+		{"another watch", "?watch=1", strings.Repeat(object, 100), true},
+		{"a watch with a large event", "?watch=true", object + `{"a":"` + strings.Repeat("a", 30) + `"}`, false},
+		{"a watch of white space", "?watch=true", object + strings.Repeat(" ", 31), false},
+		{"a watch of an open object", "?watch=true", object + strings.Repeat("{", 31), false},
+		{"a watch of ends", "?watch=true", object + strings.Repeat("}", 31), false},
+		{"a watch of text", "?watch=true", object + strings.Repeat("a", 31), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, reader := range []func(io.Reader) io.Reader{iotest.OneByteReader, func(r io.Reader) io.Reader { return r }} {
+				b := &bounded{answering(func() io.Reader { return reader(strings.NewReader(test.body)) }), 30}
+				response, err := b.RoundTrip(httptest.NewRequest(http.MethodGet, "https://a.example/"+test.query, http.NoBody))
+				require.NoError(t, err)
+				body, err := io.ReadAll(response.Body)
+				if test.whole {
+					require.NoError(t, err)
+					assert.Equal(t, test.body, string(body))
+					continue
+				}
+				require.ErrorIs(t, err, errTooLarge)
+				_, err = response.Body.Read(make([]byte, 1))
+				require.ErrorIs(t, err, errTooLarge)
+			}
+		})
+	}
+}
+
+// P11: an object that is too large is an error, which says so through the client; a watch
+// goes on.
+func TestP11LargeObjects(t *testing.T) {
+	large := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"large"},"data":{"a":"` + strings.Repeat("a", maxAnswer) + `"}}`
+	event := `{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"` + strings.Repeat("a", 1<<10) + `"}}}` + "\n"
+	cluster := serve(t, entrance{}, api(map[string]http.HandlerFunc{
+		"/api/v1/namespaces/a/configmaps/large": say(large),
+		"/api/v1/namespaces/a/configmaps": func(w http.ResponseWriter, r *http.Request) {
+			assert.Equal(t, "true", r.URL.Query().Get("watch"))
+			w.Header().Set("Content-Type", "application/json")
+			for range 5 {
+				_, _ = io.Copy(w, bytes.NewBufferString(event))
+			}
+		},
+	}))
+	objects := open(t, cluster.access(t), local()).Dynamic().Resource(configMaps()).Namespace("a")
+	_, err := objects.Get(t.Context(), "large", metav1.GetOptions{})
+	require.Error(t, err)
+	assert.Equal(t, ReasonTooLarge, FailureOf(err).Reason, fmt.Sprintf("%T", err))
+
+	watch, err := objects.Watch(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	defer watch.Stop()
+	count := 0
+	for range watch.ResultChan() {
+		count++
+	}
+	assert.Equal(t, 5, count)
+}
