@@ -58,6 +58,8 @@ type Reader interface {
 	AllGrants() []*Grant
 	// GrantKey returns the key of the proofs of granted objects, or nil.
 	GrantKey() *GrantKey
+	// Release returns what a Release has in its target cluster, by its UID, or nil.
+	Release(uid string) *Release
 	// Releases returns what all Releases have in their target clusters, in no order.
 	Releases() []*Release
 	// Changed returns a channel that is closed when the record of a ClusterPeer, or the

@@ -39,6 +39,8 @@ const (
 	// bytes together.
 	MaxResources      = 256
 	MaxResourcesBytes = 1 << 20
+	// maxName is how long the name of an object may be, as those of Kubernetes are.
+	maxName = 253
 )
 
 // ValidateRelease checks a Release that is to be created. It reports every fault at once.
@@ -143,7 +145,7 @@ func (r *resource) read(raw runtime.RawExtension) identity {
 		r.faults = append(r.faults, field.Required(path, "must be an object"))
 		return id
 	}
-	if id.name = r.text(metadata, "name", path); id.name != "" && len(content.IsPathSegmentName(id.name)) > 0 {
+	if id.name = r.text(metadata, "name", path); id.name != "" && (len(id.name) > maxName || len(content.IsPathSegmentName(id.name)) > 0) {
 		r.invalid(path.Child("name"), "must be the name of an object")
 	}
 	if value, there := metadata["namespace"]; there {

@@ -76,6 +76,7 @@ func TestC4Objects(t *testing.T) {
 		"an empty group":              {`{"apiVersion":"/v1","kind":"A","metadata":{"name":"a"}}`, []string{"Invalid .apiVersion"}},
 		"a kind that is none":         {`{"apiVersion":"v1","kind":"A/CANARY","metadata":{"name":"a"}}`, []string{"Invalid .kind"}},
 		"a name that is none":         {`{"apiVersion":"v1","kind":"A","metadata":{"name":"../CANARY"}}`, []string{"Invalid .metadata.name"}},
+		"a name that is too long":     {`{"apiVersion":"v1","kind":"A","metadata":{"name":"` + strings.Repeat("n", 254) + `"}}`, []string{"Invalid .metadata.name"}},
 		"a namespace that is none":    {object(`,"namespace":"A.CANARY"`, ""), []string{"Invalid .metadata.namespace"}},
 		"a namespace of another type": {object(`,"namespace":null`, ""), []string{"Invalid .metadata.namespace"}},
 		"a List":                      {`{"apiVersion":"v1","kind":"List","metadata":{"name":"a"},"items":[]}`, []string{"Invalid "}},

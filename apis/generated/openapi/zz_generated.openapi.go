@@ -1143,7 +1143,7 @@ func schema_entente_apis_core_v1alpha1_Release(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Release is a set of objects that are to be in a target cluster: that of a Cluster of the same namespace. They are applied server-side, without force, as field manager entente, and put right when they drift. What leaves the Release is deleted there.\n\nWhoever writes one needs the verb use on the Cluster.",
+				Description: "Release is a set of objects that are to be in a target cluster: that of a Cluster of the same namespace. They are applied server-side, without force, as field manager entente, again and again: what is gone comes back, and what others have changed is reported. What leaves the Release is deleted there.\n\nWhoever writes one needs the verb use on the Cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {

@@ -165,6 +165,14 @@ func (m *Memory) grants(wanted func(*record.Grant) bool) []*record.Grant {
 	return all
 }
 
+// Release implements record.Reader.
+func (m *Memory) Release(uid string) *record.Release {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	release, _ := decode[record.Release](m.content.releases[uid])
+	return release
+}
+
 // Releases implements record.Reader.
 func (m *Memory) Releases() []*record.Release {
 	m.mu.RLock()

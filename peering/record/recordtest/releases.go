@@ -37,6 +37,8 @@ func testReleases(t *testing.T, l ledger) {
 	l.update(t, func(tx record.Tx) error { return errors.Join(tx.PutRelease(first), tx.PutRelease(second)) })
 	eventually(t, func() bool { return len(l.Releases()) == 2 }, "the releases")
 	assert.ElementsMatch(t, []*record.Release{first, second}, l.Releases())
+	assert.Equal(t, first, l.Release("u-1"))
+	assert.Nil(t, l.Release("u-3"))
 
 	l.update(t, func(tx record.Tx) error {
 		read, err := tx.Release("u-1")

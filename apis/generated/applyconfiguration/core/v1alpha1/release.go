@@ -31,8 +31,9 @@ import (
 // with apply.
 //
 // Release is a set of objects that are to be in a target cluster: that of a Cluster of the
-// same namespace. They are applied server-side, without force, as field manager entente, and
-// put right when they drift. What leaves the Release is deleted there.
+// same namespace. They are applied server-side, without force, as field manager entente, again
+// and again: what is gone comes back, and what others have changed is reported. What leaves the
+// Release is deleted there.
 //
 // Whoever writes one needs the verb use on the Cluster.
 type ReleaseApplyConfiguration struct {
