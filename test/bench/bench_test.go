@@ -171,15 +171,7 @@ func medians(with, without []cost, of func(cost) float64) (value, ratio float64)
 // allocationsOf is how many allocations the server has made.
 func allocationsOf(b *testing.B, p *harness.Process, client *http.Client) float64 {
 	b.Helper()
-	for line := range strings.Lines(string(get(b, client, p.Base+"/metrics"))) {
-		if text, ok := strings.CutPrefix(line, "go_memstats_mallocs_total "); ok {
-			count, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-			require.NoError(b, err)
-			return count
-		}
-	}
-	require.FailNow(b, "the server does not tell its allocations")
-	return 0
+	return sample(b, get(b, client, p.Base+"/metrics"), "go_memstats_mallocs_total")
 }
 
 // BenchmarkWatch measures the processor time that the server needs for an event

@@ -58,9 +58,16 @@ const (
 	serveDir = "ENTENTE_BENCH_SERVE_DIR"
 )
 
-// TestMain is the tests, or a server in a process of its own: one whose gateway does not
-// limit what the loopback interface may ask of it.
+// TestMain is the tests, or a process of its own: a server whose gateway does not limit what
+// the loopback interface may ask of it, or what the Clusters of another server lead to.
 func TestMain(m *testing.M) {
+	if os.Getenv(serveTargets) != "" {
+		if err := runFarm(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if dir := os.Getenv(serveDir); dir != "" {
 		if err := serve(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
