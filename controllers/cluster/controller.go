@@ -123,9 +123,13 @@ func New(config Config) (*Controller, error) {
 }
 
 // Run works until ctx ends, and returns when the work in flight has ended and the connections
-// are closed. It fails if an informer has been stopped. It may be called once.
+// are closed. It fails if an informer has been stopped. It may be called again after it
+// returned.
 func (c *Controller) Run(ctx context.Context) error {
+	c.pool.Open()
 	defer c.pool.Close()
+	c.memory.begin()
+	c.well, c.other = newLane(wellWorkers), newLane(otherWorkers)
 	if !cache.WaitFor(ctx, Name, c.releases.HasSyncedChecker()) {
 		return nil // ctx ended
 	}

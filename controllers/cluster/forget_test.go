@@ -35,7 +35,7 @@ func (f *fixture) requireNothingKnown(servers ...*targetstest.Server) {
 	f.memory.lock.Lock()
 	defer f.memory.lock.Unlock()
 	assert.Empty(f.t, f.memory.states)
-	assert.Empty(f.t, f.memory.byTarget)
+	assert.Empty(f.t, f.memory.twins)
 	for _, server := range servers {
 		require.Eventually(f.t, func() bool { return server.Open() == 0 }, enough, time.Millisecond)
 	}

@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
 	corev1alpha1 "entente.dev/entente/apis/core/v1alpha1"
@@ -65,20 +64,24 @@ type state struct {
 	target string
 }
 
-// place is one target as the Clusters of one namespace know it.
-type place struct{ namespace, target string }
-
 // memory is what is known of all Clusters.
 type memory struct {
 	lock    sync.Mutex
 	states  map[cache.ObjectName]*state
 	enqueue func(cache.ObjectName)
-	// byTarget names the Clusters that have the same target.
-	byTarget map[place]sets.Set[string]
+	// twins are the Clusters that have the same target.
+	twins twins
 }
 
-func newMemory() *memory {
-	return &memory{states: map[cache.ObjectName]*state{}, byTarget: map[place]sets.Set[string]{}}
+func newMemory() *memory { return &memory{states: map[cache.ObjectName]*state{}, twins: twins{}} }
+
+// begin has all Clusters probed, those too of which a probe was broken off.
+func (m *memory) begin() {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	for _, s := range m.states {
+		s.running, s.overtaken, s.due = false, false, time.Time{}
+	}
 }
 
 func (m *memory) subscribe(enqueue func(cache.ObjectName)) (cancel func()) {
@@ -212,54 +215,18 @@ func (m *memory) tell(object cache.ObjectName, uid types.UID) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	if s := m.states[object]; s != nil && s.uid == uid {
-		m.wake(place{namespace: object.Namespace}, sets.New(object.Name))
+		m.wake(object.Namespace, object.Name)
 	}
-}
-
-// move takes down which target a Cluster has now, empty for none, and has those looked at that
-// have, or had, the same. The lock is held.
-func (m *memory) move(object cache.ObjectName, s *state, target string) {
-	if s.target == target {
-		return
-	}
-	before, now := place{object.Namespace, s.target}, place{object.Namespace, target}
-	s.target = target
-	if left := m.byTarget[before]; left.Has(object.Name) {
-		left.Delete(object.Name)
-		m.wake(before, left)
-		if left.Len() == 0 {
-			delete(m.byTarget, before)
-		}
-	}
-	if target == "" {
-		return
-	}
-	m.wake(now, m.byTarget[now])
-	if m.byTarget[now] == nil {
-		m.byTarget[now] = sets.New[string]()
-	}
-	m.byTarget[now].Insert(object.Name)
 }
 
 // wake has Clusters looked at. The lock is held.
-func (m *memory) wake(where place, names sets.Set[string]) {
+func (m *memory) wake(namespace string, names ...string) {
 	if m.enqueue == nil {
 		return
 	}
-	for name := range names {
-		m.enqueue(cache.NewObjectName(where.namespace, name))
+	for _, name := range names {
+		m.enqueue(cache.NewObjectName(namespace, name))
 	}
-}
-
-// same names the other Clusters of the namespace with the same target, in order.
-func (m *memory) same(object cache.ObjectName) []string {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	s := m.states[object]
-	if s == nil || s.target == "" {
-		return nil
-	}
-	return sets.List(m.byTarget[place{object.Namespace, s.target}].Clone().Delete(object.Name))
 }
 
 // wrote takes down that a status says when a cluster was seen.

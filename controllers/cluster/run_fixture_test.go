@@ -39,15 +39,25 @@ func (f *fixture) runs() (stop func()) {
 	}
 	ctx, cancel := context.WithCancel(f.context())
 	f.factory.StartWithContext(ctx)
-	var running sync.WaitGroup
-	running.Go(func() { assert.NoError(f.t, f.Run(ctx)) })
+	end := f.runsOnce()
 	stop = sync.OnceFunc(func() {
+		end()
 		cancel()
-		running.Wait()
 		f.factory.Shutdown()
 	})
 	f.t.Cleanup(stop)
 	return stop
+}
+
+// runsOnce has the controller run, whose informers are running, until end is called.
+func (f *fixture) runsOnce() (end func()) {
+	ctx, cancel := context.WithCancel(f.context())
+	var running sync.WaitGroup
+	running.Go(func() { assert.NoError(f.t, f.Run(ctx)) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
 }
 
 // looked is how often a Cluster was looked at.

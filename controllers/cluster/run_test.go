@@ -125,6 +125,20 @@ func TestRun(t *testing.T) {
 	goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("net/http/httptest.(*Server).goServe.func1"))
 }
 
+// A controller that has ended runs again: the catalog starts it anew, when it has panicked too.
+func TestRunAgain(t *testing.T) {
+	f, server := newFixture(t), targetstest.Serve(t, "1")
+	f.joins("east", server)
+	f.factory.StartWithContext(f.context())
+	for range 3 {
+		end := f.runsOnce()
+		probed := server.Probes("")
+		f.until("probed", func() bool { return server.Probes("") > probed+1 && f.usable("east") })
+		end()
+		assert.False(t, f.usable("east"))
+	}
+}
+
 // C3: while nothing changes nothing is written, however often a controller probes by itself,
 // but for when the cluster was seen; and there is no Event.
 func TestC3RunWritesNothing(t *testing.T) {

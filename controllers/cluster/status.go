@@ -21,7 +21,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,8 +43,6 @@ const (
 	// seenEvery is the time that passes at least between two writes of when a cluster was
 	// seen (C3).
 	seenEvery = time.Minute
-	// maxNamed is how many Clusters a message names at the most.
-	maxNamed = 10
 )
 
 // finding is what a status is to say.
@@ -71,24 +68,12 @@ func unsupported(cluster *corev1alpha1.Cluster, problem *targets.Problem) findin
 func (c *Controller) shown(object cache.ObjectName, s state) finding {
 	f := finding{reason: corev1alpha1.ReasonProbeFailed, message: s.outcome.message, generation: s.outcome.generation, found: s.found, seen: s.written}
 	if s.reachable {
-		f.reason, f.message = corev1alpha1.ReasonReachable, "The cluster was connected to, and its version read."+twins(c.memory.same(object))
+		f.reason, f.message = corev1alpha1.ReasonReachable, "The cluster was connected to, and its version read."+c.memory.same(object)
 	}
 	if s.seen.Sub(s.written) >= seenEvery {
 		f.seen = s.seen
 	}
 	return f
-}
-
-// twins says which other Clusters are the same one.
-func twins(names []string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	named := strings.Join(names[:min(len(names), maxNamed)], ", ")
-	if len(names) > maxNamed {
-		named += " and others"
-	}
-	return " The same cluster is the target of: " + named + "."
 }
 
 // show writes the status that a Cluster should have, if it has another one.

@@ -18,6 +18,7 @@ package cluster
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -155,20 +156,74 @@ func TestC3TwinsWithoutUID(t *testing.T) {
 	assert.Equal(t, alone, f.message("a"))
 }
 
-// C3: a message stays short, however many there are.
+// C3: however many there are, a message stays short, and one that comes or goes has few
+// others written.
 func TestC3TwinsMany(t *testing.T) {
 	f, server := newFixture(t), targetstest.Serve(t, "1")
-	for i := range maxNamed + 2 {
-		f.joins("c"+strconv.Itoa(10+i), server)
-		f.once("c" + strconv.Itoa(10+i))
+	comes := func(name string) {
+		f.joins(name, server)
+		f.once(name)
+		f.settle()
 	}
-	f.settle()
-	assert.Equal(t, twin+"c11, c12, c13, c14, c15, c16, c17, c18, c19, c20 and others.", f.message("c10"))
-	assert.NoError(t, f.client.Tracker().Delete(clusters, team, "c21"))
-	f.once("c21")
-	f.settle()
-	assert.Equal(t, twin+"c11, c12, c13, c14, c15, c16, c17, c18, c19, c20.", f.message("c10"))
+	goes := func(name string) {
+		assert.NoError(t, f.client.Tracker().Delete(clusters, team, name))
+		f.once(name)
+		f.settle()
+	}
+	for i := range maxNamed + 1 {
+		comes("c" + strconv.Itoa(10+i))
+	}
+	assert.Equal(t, twin+"c11, c12, c13, c14.", f.message("c10"))
+	comes("c15")
+	assert.Equal(t, twin+"c11 and others.", f.message("c10"))
+	assert.Equal(t, twin+"c15 and others.", f.message("c14"))
+	assert.Equal(t, twin+"c10 and others.", f.message("c15"))
+	for i := range 20 {
+		comes("c" + strconv.Itoa(20+i))
+	}
+	f.writes()
+	comes("c16")
+	assert.Equal(t, 2, f.attempts(), "itself, and the one before it")
+	assert.Equal(t, twin+"c16 and others.", f.message("c15"))
+	assert.Equal(t, twin+"c20 and others.", f.message("c16"))
+	f.writes()
+	goes("c16")
+	goes("c10")
+	assert.Equal(t, 2, f.attempts(), "those before them")
+	assert.Equal(t, twin+"c20 and others.", f.message("c15"))
+	assert.Equal(t, twin+"c11 and others.", f.message("c39"))
 	server.Fails(http.StatusServiceUnavailable)
-	f.next("c10")
-	assert.Contains(t, f.message("c10"), "same cluster", "patience")
+	f.next("c11")
+	assert.Contains(t, f.message("c11"), "same cluster", "patience")
+}
+
+// Of a group each change tells exactly those whose message it changes.
+func TestTwins(t *testing.T) {
+	all, where := twins{}, place{"team", "1"}
+	said := map[string]string{}
+	look := func(told []string, but string) {
+		for name := range said {
+			now := all.of(where, name)
+			if name != but {
+				assert.Equal(t, now != said[name], slices.Contains(told, name), "%s is told of %s", name, but)
+			}
+			said[name] = now
+		}
+	}
+	var names []string
+	for i := range 12 {
+		names = append(names, string(rune('a'+(i*5)%12)))
+	}
+	for _, name := range names {
+		said[name] = ""
+		look(all.join(where, name), name)
+		assert.Empty(t, all.join(where, name), "twice is once")
+	}
+	for _, name := range names {
+		told := all.leave(where, name)
+		delete(said, name)
+		look(told, name)
+		assert.Empty(t, all.leave(where, name))
+	}
+	assert.Empty(t, all)
 }

@@ -116,8 +116,9 @@ func configuration(release *corev1alpha1.Release, wanted *corev1alpha1.ReleaseSt
 		return nil, fmt.Errorf("could not make a status to apply: %w", err)
 	}
 	// With the UID, so that a write for a deleted object never reaches another one that was
-	// given its name.
-	return corev1alpha1ac.Release(release.Name, release.Namespace).WithUID(release.UID).WithStatus(status), nil
+	// given its name; with the resourceVersion, so that none is made by a look at what is not
+	// so any more, our own last write among it.
+	return corev1alpha1ac.Release(release.Name, release.Namespace).WithUID(release.UID).WithResourceVersion(release.ResourceVersion).WithStatus(status), nil
 }
 
 // eventAction is what the controller was doing when it recorded an Event.

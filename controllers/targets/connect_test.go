@@ -153,6 +153,13 @@ func TestC3Close(t *testing.T) {
 	assert.False(t, usable || known)
 	pool.Note(cluster.UID, made, found, true)
 	requireConnections(t, server, 0)
+
+	pool.Open()
+	_, _, known = pool.Ready(cluster.UID)
+	assert.False(t, known)
+	_, err = pool.Connect(t.Context(), cluster)
+	require.ErrorAs(t, err, &problem)
+	assert.NotContains(t, problem.Message, "stopping")
 }
 
 // C3: a Pool is safe for concurrent use: no connection is left behind, and who connects at

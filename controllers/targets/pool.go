@@ -323,7 +323,14 @@ func (p *Pool) Forget(uid types.UID) {
 	}
 }
 
-// Close closes all connections. Those that are made later are closed at once.
+// Open has connections made again after Close. A new pool is open.
+func (p *Pool) Open() {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.closed = false
+}
+
+// Close closes all connections. Those that are made later are closed at once, until Open.
 func (p *Pool) Close() {
 	p.lock.Lock()
 	entries := p.entries
