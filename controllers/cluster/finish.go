@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,7 +75,7 @@ func (c *Controller) left(ctx context.Context, cluster *corev1alpha1.Cluster) ([
 	}
 	var left []*corev1alpha1.Release
 	for _, object := range known {
-		if release, ok := object.(*corev1alpha1.Release); ok {
+		if release, ok := object.(*corev1alpha1.Release); ok && needs(release) {
 			left = append(left, release)
 		}
 	}
@@ -88,7 +89,7 @@ func (c *Controller) left(ctx context.Context, cluster *corev1alpha1.Cluster) ([
 		return nil, fmt.Errorf("could not list the Releases: %w", err)
 	}
 	for i := range list.Items {
-		if targets.ClusterOf(&list.Items[i]) == name {
+		if targets.ClusterOf(&list.Items[i]) == name && needs(&list.Items[i]) {
 			left = append(left, &list.Items[i])
 		}
 	}
@@ -111,4 +112,10 @@ func (c *Controller) prune(ctx context.Context, releases []*corev1alpha1.Release
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// needs tells whether a Release needs its Cluster: one that somebody else holds, after its
+// deletion policy was carried out, does not, or it would keep the Cluster for ever (C5).
+func needs(release *corev1alpha1.Release) bool {
+	return release.DeletionTimestamp == nil || slices.Contains(release.Finalizers, corev1alpha1.FinalizerRelease)
 }

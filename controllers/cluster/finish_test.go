@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -272,6 +273,27 @@ func TestC1NamespaceTerminates(t *testing.T) {
 
 func prune() *corev1alpha1.ClusterDeletionPolicy {
 	return &corev1alpha1.ClusterDeletionPolicy{PruneReleases: ptr.To(true)}
+}
+
+// C5: a Release that somebody else holds, after it was carried out, does not keep its Cluster.
+func TestC5ReleaseThatIsHeld(t *testing.T) {
+	f := newFixture(t)
+	f.joins("east", targetstest.Serve(t, "1"), prunes)
+	f.once("east")
+	release := held("a", "east")
+	release.Finalizers = append(release.Finalizers, "example.com/never")
+	f.hasReleases(release)
+	f.isDeleted("east")
+	f.once("east")
+	assert.Contains(t, f.stored("east").Finalizers, corev1alpha1.FinalizerPruneReleases, "its deletion policy is not carried out yet")
+	now := metav1.NewTime(noon)
+	release = release.DeepCopy()
+	release.DeletionTimestamp, release.Finalizers = &now, []string{"example.com/never"}
+	require.NoError(t, f.client.Tracker().Update(releases, release, team))
+	require.Eventually(t, func() bool {
+		f.once("east")
+		return f.stored("east") == nil
+	}, enough, time.Millisecond)
 }
 
 // C1: only the finalizer of this controller is taken off, whatever others there are.

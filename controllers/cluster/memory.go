@@ -18,6 +18,7 @@ package cluster
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,10 +46,13 @@ type state struct {
 	uid types.UID
 	// outcome is that of the last probe; nil: there was none.
 	outcome *outcome
-	// client is what was asked with last, found what was found last, each nil if there was
-	// nothing yet.
+	// client is what was asked with last, nil if there was nothing yet.
 	client *target.Client
-	found  *target.Found
+	// found is what is shown of what was found, nil if there was nothing yet; foundAt, since
+	// when. A cluster that is another one at every probe does not have a status written every
+	// time.
+	found   *target.Found
+	foundAt time.Time
 	// failures is how many probes have failed in a row, reachable whether it counts as such.
 	failures  int
 	reachable bool
@@ -167,7 +171,7 @@ func (m *memory) note(object cache.ObjectName, uid types.UID, result *outcome, n
 	}
 	other := s.isOther(result)
 	if other {
-		s.reachable, s.failures = false, 0
+		s.reachable, s.failures, s.foundAt = false, 0, time.Time{}
 	}
 	s.outcome = result
 	if result.client != nil {
@@ -182,7 +186,10 @@ func (m *memory) note(object cache.ObjectName, uid types.UID, result *outcome, n
 		s.due = now.Add(jitter(period))
 		return true, true
 	}
-	s.found, s.failures, s.reachable, s.seen = result.found, 0, true, now
+	s.failures, s.reachable, s.seen = 0, true, now
+	if s.found == nil || now.Sub(s.foundAt) >= seenEvery && !showsTheSame(s.found, result.found) {
+		s.found, s.foundAt = result.found, now
+	}
 	s.due = now.Add(jitter(period))
 	// That it could not be read which one it is says nothing, while the connection is the same.
 	if other || result.found.UID != "" {
@@ -198,6 +205,11 @@ func (s *state) isOther(result *outcome) bool {
 		return s.outcome != nil && s.outcome.generation != result.generation
 	}
 	return s.client != result.client
+}
+
+// showsTheSame tells whether a status says the same of what was found twice.
+func showsTheSame(a, b *target.Found) bool {
+	return a.Version == b.Version && slices.Equal(a.APIVersions, b.APIVersions)
 }
 
 // retry is the time until a cluster is probed again of which that many probes have failed.

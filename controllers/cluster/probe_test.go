@@ -74,11 +74,33 @@ func TestC3DiscoveredIsComplete(t *testing.T) {
 
 	server.Answers("/apis", `{"kind":"APIGroupList","groups":[]}`)
 	server.Answers("/version", `{"gitVersion":"v1.38.0"}`)
-	f.next("east")
+	f.clock.Step(seenEvery)
+	f.once("east")
 	assert.Equal(t, []string{"v1"}, f.stored("east").Status.DiscoveredAPIVersions, "what it has no more is gone")
 	assert.Equal(t, "v1.38.0", f.stored("east").Status.DiscoveredVersion)
 	assert.Equal(t, 2, f.writes())
 	assert.Len(t, f.events(), 1, "it is no transition")
+}
+
+// C3: a cluster that is another one at every probe has its status written once a minute.
+func TestC3DiscoveredThatFlaps(t *testing.T) {
+	f, server := newFixture(t), targetstest.Serve(t, "1")
+	f.joins("east", server)
+	f.once("east")
+	f.writes()
+	start, version := f.clock.Now(), 0
+	for f.clock.Since(start) < 10*seenEvery {
+		version++
+		server.Answers("/version", fmt.Sprintf(`{"gitVersion":"v1.%d.0"}`, version))
+		f.next("east")
+	}
+	assert.Greater(t, version, 50)
+	writes := f.writes()
+	assert.LessOrEqual(t, writes, 10)
+	assert.GreaterOrEqual(t, writes, 8)
+	f.clock.Step(seenEvery)
+	f.once("east")
+	assert.Equal(t, fmt.Sprintf("v1.%d.0", version), f.stored("east").Status.DiscoveredVersion, "in the end it is the one that there is")
 }
 
 // unsupportedSpecs has what is not implemented, with the gate off.
