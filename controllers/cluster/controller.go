@@ -193,7 +193,7 @@ func (c *Controller) serve(ctx context.Context, object cache.ObjectName, cluster
 	if problem := c.pool.Supports(&cluster.Spec); problem != nil {
 		c.pool.Forget(cluster.UID)
 		c.memory.reset(object, cluster)
-		return c.resync, c.show(ctx, cluster, unsupported(cluster, problem))
+		return c.resync, c.show(ctx, cluster, refused(cluster, problem))
 	}
 	state, start := c.memory.look(object, cluster, c.clock.Now())
 	if start {

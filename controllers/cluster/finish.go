@@ -54,7 +54,7 @@ func (c *Controller) finish(ctx context.Context, cluster *corev1alpha1.Cluster) 
 	}
 	patch, err := finalizer.Removal(cluster, corev1alpha1.FinalizerPruneReleases)
 	if err != nil || patch == nil {
-		return true, err
+		return false, err // others hold it
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -34,8 +34,8 @@ import (
 const (
 	// probeTimeout bounds one probe, what is read of Secrets for it included (C3).
 	probeTimeout = 5 * time.Second
-	// wellWorkers and otherWorkers are how many clusters are probed at once that answered last
-	// time, and that did not, or were not asked yet. Together with probeTimeout and the pauses
+	// wellWorkers and otherWorkers are how many clusters are probed at once that answered
+	// within slowAfter last time, and that did not, or were not asked yet. Together with probeTimeout and the pauses
 	// between probes they say how many clusters can be dead without any other being late: all
 	// that are in the other lane.
 	wellWorkers  = 32
@@ -74,8 +74,11 @@ func (l *lane) run(ctx context.Context, probe func(context.Context, cache.Object
 	all.Wait()
 }
 
+// slowAfter is how long a probe may take of a cluster that counts as one that answers.
+const slowAfter = time.Second
+
 func (c *Controller) laneFor(state state) *lane {
-	if state.outcome != nil && state.outcome.found != nil {
+	if state.outcome != nil && state.outcome.found != nil && state.outcome.took < slowAfter {
 		return c.well
 	}
 	return c.other
@@ -91,6 +94,8 @@ type outcome struct {
 	found *target.Found
 	// message says why it failed.
 	message string
+	// took is how long it took.
+	took time.Duration
 }
 
 // probe probes one Cluster and takes down what came of it.
@@ -117,7 +122,9 @@ func (c *Controller) probe(ctx context.Context, object cache.ObjectName) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	within, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
+	began := c.clock.Now()
 	result.client, result.found, result.message = c.ask(within, cluster)
+	result.took = c.clock.Since(began)
 }
 
 // ask returns what a cluster says of itself, or why it does not.

@@ -56,7 +56,7 @@ type finding struct {
 	seen time.Time
 }
 
-func unsupported(cluster *corev1alpha1.Cluster, problem *targets.Problem) finding {
+func refused(cluster *corev1alpha1.Cluster, problem *targets.Problem) finding {
 	reason := corev1alpha1.ReasonUnsupported
 	if !problem.Unsupported {
 		reason = corev1alpha1.ReasonProbeFailed
@@ -176,5 +176,5 @@ func (c *Controller) event(cluster *corev1alpha1.Cluster, f finding) {
 	if f.reason == corev1alpha1.ReasonReachable {
 		kind = corev1.EventTypeNormal
 	}
-	c.recorder.Eventf(corev1alpha1.Reference("Cluster", cluster.Namespace, cluster.Name, cluster.UID), nil, kind, f.reason, eventAction, "%s", f.message)
+	c.recorder.Eventf(corev1alpha1.Reference("Cluster", cluster.Namespace, cluster.Name, cluster.UID), nil, kind, f.reason, eventAction, "%s", conditions.Shorten(f.message))
 }

@@ -42,3 +42,19 @@ func Apply(condition metav1.Condition) *metav1ac.ConditionApplyConfiguration {
 		WithObservedGeneration(condition.ObservedGeneration).
 		WithLastTransitionTime(condition.LastTransitionTime)
 }
+
+// maxNote is how long the note of an Event may be, in bytes.
+const maxNote = 1024
+
+// Shorten cuts what a condition says to what an Event may hold.
+func Shorten(note string) string {
+	if len(note) <= maxNote {
+		return note
+	}
+	const dots = "..."
+	cut := maxNote - len(dots)
+	for cut > 0 && note[cut]&0xC0 == 0x80 { // not within a character
+		cut--
+	}
+	return note[:cut] + dots
+}

@@ -18,6 +18,7 @@ package conditions
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,4 +60,13 @@ func TestApply(t *testing.T) {
 	want, err := json.Marshal(condition)
 	require.NoError(t, err)
 	assert.JSONEq(t, string(want), string(data))
+}
+
+// What is cut is cut between characters.
+func TestShorten(t *testing.T) {
+	assert.Equal(t, "short", Shorten("short"))
+	assert.Equal(t, strings.Repeat("a", 1024), Shorten(strings.Repeat("a", 1024)))
+	assert.Equal(t, strings.Repeat("a", 1021)+"...", Shorten(strings.Repeat("a", 1025)))
+	assert.Equal(t, "a"+strings.Repeat("é", 510)+"...", Shorten("a"+strings.Repeat("é", 600)))
+	assert.Equal(t, strings.Repeat("é", 510)+"...", Shorten(strings.Repeat("é", 600)))
 }

@@ -19,6 +19,7 @@ package release
 import (
 	"context"
 	"errors"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -30,6 +31,7 @@ import (
 
 	corev1alpha1 "entente.dev/entente/apis/core/v1alpha1"
 	"entente.dev/entente/controllers/target"
+	"entente.dev/entente/controllers/targets"
 	"entente.dev/entente/peering/record"
 )
 
@@ -38,6 +40,8 @@ var (
 	errForeign = errors.New("it is there already, and not of this Release")
 	// errGoing says that it is on its way out: what is applied to it goes with it.
 	errGoing = errors.New("it is being deleted")
+	// errOccupied says that another Release of the namespace is about to apply the same.
+	errOccupied = errors.New("another Release is applying it")
 )
 
 // at is the endpoint of an object.
@@ -64,10 +68,13 @@ type outcome struct {
 }
 
 // apply applies objects, each for itself. It fails if the target does not answer.
-func (c *Controller) apply(ctx context.Context, client *target.Client, release *corev1alpha1.Release, all []wanted) (outcome, error) {
+func (c *Controller) apply(ctx context.Context, ready targets.Ready, release *corev1alpha1.Release, all []wanted) (outcome, error) {
 	var came outcome
 	for i, w := range all {
-		err := applyOne(ctx, client, release, w)
+		err := errAway
+		if ready.Holds() {
+			err = c.applyOne(ctx, ready, release, w)
+		}
 		switch {
 		case err == nil:
 			continue
@@ -75,8 +82,8 @@ func (c *Controller) apply(ctx context.Context, client *target.Client, release *
 			came.foreign = append(came.foreign, w.ReleaseObject)
 			came.refused = append(came.refused, refusal{w.ReleaseObject, errForeign.Error()})
 			continue
-		case errors.Is(err, errGoing):
-			came.refused = append(came.refused, refusal{w.ReleaseObject, errGoing.Error()})
+		case errors.Is(err, errGoing), errors.Is(err, errOccupied):
+			came.refused = append(came.refused, refusal{w.ReleaseObject, err.Error()})
 			continue
 		}
 		text, away := objectTo(ctx, err)
@@ -95,11 +102,18 @@ func (c *Controller) apply(ctx context.Context, client *target.Client, release *
 }
 
 // applyOne applies an object, unless one is there that is not of the Release: to write beside
-// others is one thing, but what a Release has applied it also deletes.
-func applyOne(ctx context.Context, client *target.Client, release *corev1alpha1.Release, w wanted) error {
+// others is one thing, but what a Release has applied it also deletes. Between the look and the
+// write no other Release of the namespace does the same; of what somebody else has made in
+// between the answer tells.
+func (c *Controller) applyOne(ctx context.Context, ready targets.Ready, release *corev1alpha1.Release, w wanted) error {
+	leave, free := c.memory.occupy(place{release.Namespace, ready.UID, nameOf(w.ReleaseObject)})
+	if !free {
+		return errOccupied
+	}
+	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	endpoint := at(client, w.ReleaseObject)
+	endpoint := at(ready.Client, w.ReleaseObject)
 	there, err := endpoint.Get(ctx, w.Name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
@@ -114,8 +128,27 @@ func applyOne(ctx context.Context, client *target.Client, release *corev1alpha1.
 		// Another one of that name, made in between, is not taken over.
 		w.object.SetUID(there.GetUID())
 	}
-	_, err = endpoint.Apply(ctx, w.Name, w.object, metav1.ApplyOptions{FieldManager: TargetManager})
-	return err
+	made, applyErr := endpoint.Apply(ctx, w.Name, w.object, metav1.ApplyOptions{FieldManager: TargetManager})
+	if applyErr != nil || err == nil || isOurs(made) {
+		return applyErr
+	}
+	// To apply nothing is to give all up again, the label with it.
+	nothing := &unstructured.Unstructured{}
+	nothing.SetGroupVersionKind(w.object.GroupVersionKind())
+	nothing.SetNamespace(w.object.GetNamespace())
+	nothing.SetName(w.Name)
+	nothing.SetUID(made.GetUID())
+	if _, err := endpoint.Apply(ctx, w.Name, nothing, metav1.ApplyOptions{FieldManager: TargetManager}); err != nil {
+		return err
+	}
+	return errForeign
+}
+
+// isOurs tells whether nobody else has written an object that was made a moment ago.
+func isOurs(object *unstructured.Unstructured) bool {
+	return !slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager != TargetManager && entry.Subresource == ""
+	})
 }
 
 // left is what could not be removed yet.
@@ -126,13 +159,25 @@ type left struct {
 }
 
 // remove deletes objects that are of the Release, and forgets those that are gone or of
-// others. It fails with errAway if the target does not answer, or if the ledger fails.
-func (c *Controller) remove(ctx context.Context, client *target.Client, release *corev1alpha1.Release, objects []record.ReleaseObject) (left, error) {
+// others. It fails with errAway if the target does not answer, with errAnother if it is not that
+// one any more, or if the ledger fails.
+func (c *Controller) remove(ctx context.Context, ready targets.Ready, release *corev1alpha1.Release, objects []record.ReleaseObject) (left, error) {
 	var rest left
+	if len(objects) == 0 {
+		return rest, nil
+	}
+	if err := isThere(ctx, ready); err != nil {
+		return rest, err
+	}
+	client := ready.Client
 	var gone []record.ReleaseObject
 	var away error
 	known := &kinds{client: client}
 	for _, object := range objects {
+		if !ready.Holds() {
+			away = errAway
+			break
+		}
 		done, err := removeOne(ctx, client, known, release, object)
 		if err != nil {
 			var text string
@@ -146,6 +191,12 @@ func (c *Controller) remove(ctx context.Context, client *target.Client, release 
 			gone = append(gone, object)
 		} else {
 			rest.going = append(rest.going, object)
+		}
+	}
+	if len(gone) > 0 {
+		// What is not there is gone only if it was asked for where it was.
+		if err := isThere(ctx, ready); err != nil {
+			return rest, err
 		}
 	}
 	return rest, errors.Join(c.strike(ctx, release, gone), away)
@@ -183,7 +234,12 @@ func removeOne(ctx context.Context, client *target.Client, known *kinds, release
 	if apierrors.IsConflict(err) {
 		return false, nil // it has changed: whether it is still the Release's is asked again
 	}
-	return false, err
+	if err != nil {
+		return false, err
+	}
+	// Most are gone at once. In a namespace that is being deleted nobody may ask later.
+	_, err = endpoint.Get(ctx, object.Name, metav1.GetOptions{})
+	return apierrors.IsNotFound(err), nil
 }
 
 // find gets an object, and returns its endpoint. Its version may have gone while another one of

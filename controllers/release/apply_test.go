@@ -304,8 +304,8 @@ func TestC4MutationsAreCompiledOnce(t *testing.T) {
 	for _, expression := range []string{"cluster.name", "cluster."} {
 		release.Generation++
 		release.Spec.Mutations = []corev1alpha1.ReleaseMutation{{Target: corev1alpha1.ReleaseMutationTarget{Kind: "ConfigMap"}, Path: "/data/x", Expression: expression}}
-		first, fault := f.memory.compiled(release)
-		second, other := f.memory.compiled(release)
+		first, fault := f.memory.compiled(t.Context(), release)
+		second, other := f.memory.compiled(t.Context(), release)
 		assert.Same(t, first, second)
 		assert.Equal(t, fault, other)
 		assert.Equal(t, expression == "cluster.", fault != nil)
@@ -313,7 +313,7 @@ func TestC4MutationsAreCompiledOnce(t *testing.T) {
 	// Another one of that name has others.
 	other := release.DeepCopy()
 	other.UID, other.Spec.Mutations = "another", nil
-	plan, fault := f.memory.compiled(other)
+	plan, fault := f.memory.compiled(t.Context(), other)
 	require.NoError(t, fault)
 	assert.NotNil(t, plan)
 }

@@ -44,8 +44,12 @@ type finding struct {
 // another is said when another cluster answers than the one that the objects are in.
 const another = "Another cluster answers than the one that the objects are in. Nothing is applied to it, and nothing deleted in it."
 
-// errAnother says that of what the ledger knows.
-var errAnother = errors.New("the objects are in another cluster")
+var (
+	// errAnother says that of what the ledger knows, or of what answers.
+	errAnother = errors.New("the objects are in another cluster")
+	// errTooMany says that a record has no room for more.
+	errTooMany = errors.New("there are too many objects")
+)
 
 func notReady(message string) finding {
 	return finding{reason: corev1alpha1.ReasonClusterNotReady, message: message}
@@ -69,7 +73,7 @@ func (c *Controller) bring(ctx context.Context, release *corev1alpha1.Release) (
 		}
 	}
 	var found finding
-	if free := c.memory.within(release.Namespace, ready.Client, func() { found, err = c.attempt(ctx, release, cluster, ready) }); !free {
+	if free := c.memory.within(release, ready.Client, c.clock, func() { found, err = c.attempt(ctx, release, cluster, ready) }); !free {
 		return unknownAgain, nil
 	}
 	if err == nil && errors.Is(ctx.Err(), context.Canceled) {
@@ -131,17 +135,22 @@ func (c *Controller) attempt(ctx context.Context, release *corev1alpha1.Release,
 	}
 	away := finding{reason: corev1alpha1.ReasonApplyFailed, message: "The cluster did not answer as it should.", attempted: true}
 	all, refused, err := resolve(ctx, ready.Client, release, objects)
+	if err == nil {
+		err = isThere(ctx, ready)
+	}
 	if err != nil {
-		return away, nil //nolint:nilerr // it is said
+		return unless(errAnother, err, notReady(another), away), nil
 	}
 	known, err := c.expect(ctx, release, ready.UID, all)
 	switch {
 	case errors.Is(err, errAnother):
 		return notReady(another), nil
+	case errors.Is(err, errTooMany):
+		return finding{reason: corev1alpha1.ReasonApplyFailed, message: fmt.Sprintf("The Release has more than %d objects in its cluster, those that it does not want any more among them: they are deleted once all others are applied. Take out what is refused.", maxObjects), attempted: true}, nil
 	case err != nil:
 		return finding{}, err
 	}
-	came, err := c.apply(ctx, ready.Client, release, all)
+	came, err := c.apply(ctx, ready, release, all)
 	// What was known before may have been applied before.
 	if strikeErr := c.strike(ctx, release, append(came.foreign, without(came.untouched, known)...)); strikeErr != nil {
 		return finding{}, strikeErr
@@ -152,10 +161,10 @@ func (c *Controller) attempt(ctx context.Context, release *corev1alpha1.Release,
 	if refused = append(refused, came.refused...); len(refused) > 0 {
 		return finding{reason: corev1alpha1.ReasonApplyFailed, message: list(refused), attempted: true}, nil
 	}
-	left, err := c.remove(ctx, ready.Client, release, unwanted(known, all))
+	left, err := c.remove(ctx, ready, release, unwanted(known, all))
 	switch {
-	case errors.Is(err, errAway):
-		return away, nil
+	case errors.Is(err, errAnother), errors.Is(err, errAway):
+		return unless(errAnother, err, notReady(another), away), nil
 	case err != nil:
 		return finding{}, err
 	case len(left.refused) > 0:
@@ -166,9 +175,34 @@ func (c *Controller) attempt(ctx context.Context, release *corev1alpha1.Release,
 	return finding{reason: corev1alpha1.ReasonApplied, message: fmt.Sprintf("All %d objects are applied.", len(all)), attempted: true}, nil
 }
 
+// isThere fails with errAnother if another cluster answers now than the one that was probed, and
+// with errAway if none does. It is asked before anything is applied, before anything is deleted,
+// and before anything is taken for gone: the last probe may be seconds old, and an address may
+// lead elsewhere meanwhile.
+func isThere(ctx context.Context, ready targets.Ready) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	switch still, err := ready.IsStill(ctx); {
+	case err != nil:
+		return errAway
+	case !still:
+		return errAnother
+	}
+	return nil
+}
+
+// unless is one finding if an error is of a kind, and else another one.
+func unless(kind, err error, one, other finding) finding {
+	if errors.Is(err, kind) {
+		return one
+	}
+	return other
+}
+
 // expect takes down what is about to be applied, and returns what was known before. From then
 // on nothing of it is forgotten, whatever happens. It fails with errAnother if the Release has
-// objects in another target, as this replica may not have heard yet.
+// objects in another target, as this replica may not have heard yet, and with errTooMany if
+// there is no room for more.
 func (c *Controller) expect(ctx context.Context, release *corev1alpha1.Release, target string, all []wanted) (before []record.ReleaseObject, err error) {
 	err = c.update(ctx, release, func(known *record.Release) error {
 		if isElsewhere(known, target) {
@@ -178,6 +212,9 @@ func (c *Controller) expect(ctx context.Context, release *corev1alpha1.Release, 
 		known.Target = target
 		for _, w := range all {
 			known.List(w.ReleaseObject)
+		}
+		if len(known.Objects) > maxObjects {
+			return errTooMany
 		}
 		return nil
 	})

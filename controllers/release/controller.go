@@ -47,9 +47,18 @@ const (
 	// cluster, so that one that hangs does not hold all workers.
 	workers   = 16
 	perTarget = 2
-	// perNamespace is how many of one namespace: a tenant whose clusters all answer slowly
-	// holds no more than that.
+	// perNamespace is how many of one namespace.
 	perNamespace = workers / 2
+	// A Release counts as slow until an attempt took less than slowAfter, and after each that
+	// took longer. slowWorkers is how many of these are worked on at once, and
+	// slowPerNamespace of one namespace: a tenant whose clusters take their time, or are
+	// always new, keeps those waiting that do the same.
+	slowAfter        = 5 * time.Second
+	slowWorkers      = workers / 2
+	slowPerNamespace = slowWorkers / 2
+	// maxObjects is how many objects a Release may have in its cluster, those that it does not
+	// want any more among them. Its record has room for no more.
+	maxObjects = 512
 	// requestTimeout bounds one request, attemptTimeout all that is done for one Release at
 	// once.
 	requestTimeout = 10 * time.Second
@@ -71,6 +80,8 @@ type Config struct {
 	Releases informers.ReleaseInformer
 	// Pool keeps the connections, and knows which clusters are reachable.
 	Pool *targets.Pool
+	// Terminating tells whether a namespace is being deleted. Without it none is.
+	Terminating func(namespace string) bool
 	// Ledger lists what Releases have in their targets.
 	Ledger record.Ledger
 	// Resync is after what time a Release is applied again.
@@ -91,6 +102,7 @@ type Controller struct {
 	clusterEvents cache.SharedIndexInformer
 	byCluster     cache.Indexer
 	pool          *targets.Pool
+	terminating   func(string) bool
 	ledger        record.Ledger
 	resync        time.Duration
 	deleteTimeout time.Duration
@@ -107,6 +119,9 @@ func New(config Config) (*Controller, error) {
 		config.Resync <= 0 || config.DeleteTimeout < 0 || config.Recorder == nil || config.Clock == nil {
 		return nil, fmt.Errorf("could not make controller %s: its config is not complete", Name)
 	}
+	if config.Terminating == nil {
+		config.Terminating = func(string) bool { return false }
+	}
 	if err := targets.Index(config.Releases.Informer()); err != nil {
 		return nil, fmt.Errorf("could not make controller %s: %w", Name, err)
 	}
@@ -117,6 +132,7 @@ func New(config Config) (*Controller, error) {
 		clusterEvents: config.Clusters.Informer(),
 		byCluster:     config.Releases.Informer().GetIndexer(),
 		pool:          config.Pool,
+		terminating:   config.Terminating,
 		ledger:        config.Ledger,
 		resync:        config.Resync,
 		deleteTimeout: config.DeleteTimeout,
@@ -202,10 +218,13 @@ func (c *Controller) sync(ctx context.Context, object cache.ObjectName) (again t
 		c.memory.forget(object, "")
 		return 0, c.sweep(ctx, object, "")
 	}
-	// Another one had that name before.
-	c.memory.forget(object, release.UID)
-	if err := c.sweep(ctx, object, release.UID); err != nil {
-		return 0, err
+	if !c.memory.knows(release) {
+		// Another one may have had that name before.
+		c.memory.forget(object, release.UID)
+		if err := c.sweep(ctx, object, release.UID); err != nil {
+			return 0, err
+		}
+		c.memory.meets(release)
 	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()

@@ -27,8 +27,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	corev1alpha1 "entente.dev/entente/apis/core/v1alpha1"
+	"entente.dev/entente/controllers/conditions"
 	"entente.dev/entente/controllers/finalizer"
 	"entente.dev/entente/controllers/targets"
 	"entente.dev/entente/peering/record"
@@ -66,9 +68,9 @@ func (c *Controller) finish(ctx context.Context, release *corev1alpha1.Release) 
 		left = max(left, unknownPatience-c.memory.waits(release, c.clock.Now()))
 	default:
 		message = "The Cluster is busy with other Releases."
-		free := c.memory.within(release.Namespace, ready.Client, func() { message, known, err = c.delete(ctx, release, ready, known) })
-		if !free && left > 0 {
-			return min(unknownAgain, left), nil
+		free := c.memory.within(release, ready.Client, c.clock, func() { message, known, err = c.delete(ctx, release, ready, known) })
+		if !free && left > -c.deleteTimeout {
+			return unknownAgain, nil // it is reachable
 		}
 		if err != nil {
 			return 0, err
@@ -77,8 +79,13 @@ func (c *Controller) finish(ctx context.Context, release *corev1alpha1.Release) 
 			return 0, c.letGo(ctx, release)
 		}
 	}
+	if cluster != nil && cluster.Spec.ConnectionMode == corev1alpha1.ConnectionModeInCluster && c.terminating(release.Namespace) {
+		// What let it act here, as itself or as the ServiceAccount, goes with the namespace; and
+		// what is left in that does so too.
+		left = 0
+	}
 	if left <= 0 {
-		c.say(release, known, message)
+		c.say(ctx, release, known, message)
 		return 0, c.letGo(ctx, release)
 	}
 	found := finding{reason: corev1alpha1.ReasonDeleting, message: message}
@@ -103,18 +110,20 @@ func (c *Controller) known(ctx context.Context, release *corev1alpha1.Release) (
 // delete deletes what a Release has. It returns what is in the way of that, and what is left,
 // nil for nothing.
 func (c *Controller) delete(ctx context.Context, release *corev1alpha1.Release, ready targets.Ready, known *record.Release) (string, *record.Release, error) {
-	rest, err := c.remove(ctx, ready.Client, release, known.Objects)
+	rest, err := c.remove(ctx, ready, release, known.Objects)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		// Entente is stopping: what came of this says nothing of the cluster.
 		return "", nil, fmt.Errorf("could not delete the objects: %w", context.Canceled)
 	}
-	if err != nil && !errors.Is(err, errAway) {
+	if err != nil && !errors.Is(err, errAway) && !errors.Is(err, errAnother) {
 		return "", nil, err
 	}
 	known, readErr := c.known(ctx, release)
 	switch {
 	case readErr != nil:
 		return "", nil, readErr
+	case errors.Is(err, errAnother):
+		return another, known, nil
 	case err != nil:
 		return "The cluster did not answer as it should.", known, nil //nolint:nilerr // it is said
 	case len(rest.refused) > 0:
@@ -124,7 +133,7 @@ func (c *Controller) delete(ctx context.Context, release *corev1alpha1.Release, 
 }
 
 // say records what a Release leaves behind.
-func (c *Controller) say(release *corev1alpha1.Release, known *record.Release, why string) {
+func (c *Controller) say(ctx context.Context, release *corev1alpha1.Release, known *record.Release, why string) {
 	var names []string
 	for _, object := range known.Objects[:min(len(known.Objects), maxLeft)] {
 		names = append(names, nameOf(object))
@@ -133,7 +142,9 @@ func (c *Controller) say(release *corev1alpha1.Release, known *record.Release, w
 	if more := len(known.Objects) - maxLeft; more > 0 {
 		listed += fmt.Sprintf(", and %d more", more)
 	}
-	c.event(release, corev1.EventTypeWarning, ReasonObjectsLeft, shorten(fmt.Sprintf("The Release goes after %s; these are left in the cluster: %s. %s", c.deleteTimeout, listed, why)))
+	// In a namespace that is being deleted there are no Events.
+	klog.FromContext(ctx).Info("A Release leaves objects in its cluster", "objects", listed, "why", why)
+	c.event(release, corev1.EventTypeWarning, ReasonObjectsLeft, conditions.Shorten(fmt.Sprintf("The Release goes after %s; these are left in the cluster: %s. %s", c.deleteTimeout, listed, why)))
 }
 
 // letGo forgets what a Release has, and takes the finalizer off.

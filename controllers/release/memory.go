@@ -17,11 +17,14 @@ limitations under the License.
 package release
 
 import (
+	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	corev1alpha1 "entente.dev/entente/apis/core/v1alpha1"
 	"entente.dev/entente/controllers/mutation"
@@ -60,6 +63,8 @@ type attempt struct {
 type state struct {
 	uid  types.UID
 	last *attempt
+	// quick says that the last attempt took little time.
+	quick bool
 	// unknown is since when it has been waited for the first probe of its Cluster.
 	unknown time.Time
 	// plan are its mutations, compiled, of a generation; fault is why they cannot be.
@@ -72,13 +77,21 @@ type state struct {
 type memory struct {
 	lock   sync.Mutex
 	states map[cache.ObjectName]*state
-	// busy and crowded count the Releases that are worked on, by client and by namespace.
+	// busy and crowded count the Releases that are worked on, by client and by namespace; slow
+	// and slowIn those of them that count as slow.
 	busy    map[*target.Client]int
 	crowded map[string]int
+	slow    int
+	slowIn  map[string]int
+	// places are those of objects that are being applied.
+	places map[place]struct{}
 }
 
+// place is where an object is, as the Releases of one namespace know it.
+type place struct{ namespace, target, object string }
+
 func newMemory() *memory {
-	return &memory{states: map[cache.ObjectName]*state{}, busy: map[*target.Client]int{}, crowded: map[string]int{}}
+	return &memory{states: map[cache.ObjectName]*state{}, busy: map[*target.Client]int{}, crowded: map[string]int{}, slowIn: map[string]int{}, places: map[place]struct{}{}}
 }
 
 // of returns the state of a Release. The lock is held.
@@ -99,6 +112,21 @@ func (m *memory) forget(object cache.ObjectName, kept types.UID) {
 	if s := m.states[object]; s != nil && s.uid != kept {
 		delete(m.states, object)
 	}
+}
+
+// knows tells whether a Release was looked at before.
+func (m *memory) knows(release *corev1alpha1.Release) bool {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	s := m.states[cache.MetaObjectToName(release)]
+	return s != nil && s.uid == release.UID
+}
+
+// meets takes down that a Release is looked at.
+func (m *memory) meets(release *corev1alpha1.Release) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	m.of(release)
 }
 
 // last returns the last attempt, if it was made under these circumstances.
@@ -123,6 +151,8 @@ func (m *memory) note(release *corev1alpha1.Release, under circumstances, found 
 	switch {
 	case found.going:
 		again = goingAgain
+	case found.reason == corev1alpha1.ReasonMutationFailed:
+		// Nothing but another Release or Cluster changes that.
 	case found.reason != corev1alpha1.ReasonApplied:
 		if s.last != nil && s.last.under == under {
 			made.failures = s.last.failures
@@ -146,8 +176,9 @@ func (m *memory) waits(release *corev1alpha1.Release, now time.Time) time.Durati
 	return now.Sub(s.unknown)
 }
 
-// compiled returns the mutations of a Release, which are compiled once for each generation.
-func (m *memory) compiled(release *corev1alpha1.Release) (*mutation.Plan, error) {
+// compiled returns the mutations of a Release, which are compiled once for each generation. What
+// was broken off is not kept.
+func (m *memory) compiled(ctx context.Context, release *corev1alpha1.Release) (*mutation.Plan, error) {
 	m.lock.Lock()
 	s := m.of(release)
 	if s.generation == release.Generation && (s.plan != nil || s.fault != nil) {
@@ -155,43 +186,77 @@ func (m *memory) compiled(release *corev1alpha1.Release) (*mutation.Plan, error)
 		return s.plan, s.fault
 	}
 	m.lock.Unlock()
-	plan, err := mutation.Compile(release.Spec.Mutations)
+	plan, err := mutation.Compile(ctx, release.Spec.Mutations)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("could not compile the mutations: %w", context.Cause(ctx))
+	}
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	s.generation, s.plan, s.fault = release.Generation, plan, err
 	return plan, err
 }
 
-// within calls a function, unless no other Release of the namespace, or by the client, may be
-// worked on now.
-func (m *memory) within(namespace string, client *target.Client, work func()) bool {
-	leave, ok := m.enter(namespace, client)
+// within calls a function, unless too many Releases are worked on now, of this kind, by the
+// client or of the namespace. How long it takes says whether the Release counts as slow.
+func (m *memory) within(release *corev1alpha1.Release, client *target.Client, clk clock.PassiveClock, work func()) bool {
+	leave, ok := m.enter(release, client)
 	if !ok {
 		return false
 	}
-	defer leave() // also after a panic
+	began := clk.Now()
+	defer func() { leave(clk.Since(began) >= slowAfter) }() // also after a panic
 	work()
 	return true
 }
 
-// enter says whether another Release of a namespace may be worked on by a client, until leave
-// is called.
-func (m *memory) enter(namespace string, client *target.Client) (leave func(), ok bool) {
+// enter says whether a Release may be worked on by a client, until leave is called.
+func (m *memory) enter(release *corev1alpha1.Release, client *target.Client) (leave func(slow bool), ok bool) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	if m.busy[client] >= perTarget || m.crowded[namespace] >= perNamespace {
+	namespace, quick := release.Namespace, m.of(release).quick
+	if m.busy[client] >= perTarget || m.crowded[namespace] >= perNamespace ||
+		!quick && (m.slow >= slowWorkers || m.slowIn[namespace] >= slowPerNamespace) {
 		return nil, false
 	}
 	m.busy[client]++
 	m.crowded[namespace]++
+	if !quick {
+		m.slow++
+		m.slowIn[namespace]++
+	}
+	return func(slow bool) {
+		m.lock.Lock()
+		defer m.lock.Unlock()
+		down(m.busy, client)
+		down(m.crowded, namespace)
+		if !quick {
+			m.slow--
+			down(m.slowIn, namespace)
+		}
+		if s := m.states[cache.MetaObjectToName(release)]; s != nil && s.uid == release.UID {
+			s.quick = !slow
+		}
+	}, true
+}
+
+// down counts one down, and forgets it at none.
+func down[K comparable](counts map[K]int, key K) {
+	if counts[key]--; counts[key] == 0 {
+		delete(counts, key)
+	}
+}
+
+// occupy takes a place, unless somebody has it, until leave is called.
+func (m *memory) occupy(p place) (leave func(), ok bool) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if _, taken := m.places[p]; taken {
+		return nil, false
+	}
+	m.places[p] = struct{}{}
 	return func() {
 		m.lock.Lock()
 		defer m.lock.Unlock()
-		if m.busy[client]--; m.busy[client] == 0 {
-			delete(m.busy, client)
-		}
-		if m.crowded[namespace]--; m.crowded[namespace] == 0 {
-			delete(m.crowded, namespace)
-		}
+		delete(m.places, p)
 	}, true
 }

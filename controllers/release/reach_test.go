@@ -20,12 +20,15 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	corev1alpha1 "entente.dev/entente/apis/core/v1alpha1"
@@ -195,6 +198,10 @@ func TestC4InCluster(t *testing.T) {
 	f.far.changes(func(to *far) {
 		assert.NotEmpty(t, to.calls)
 		for _, c := range to.calls {
+			if c.id.name == "kube-system" { // which cluster it is, Entente asks itself
+				assert.Equal(t, "GET ", c.verb+" "+c.user)
+				continue
+			}
 			assert.Equal(t, "system:serviceaccount:shops:entente-release", c.user, c)
 		}
 	})
@@ -415,21 +422,56 @@ func TestC4ATargetThatHangs(t *testing.T) {
 	assert.NotNil(t, well.object(configMapAt("b")))
 }
 
-// Nor does a namespace hold all workers, however many clusters it has.
-func TestC4OneNamespace(t *testing.T) {
-	m := newMemory()
-	var leaves []func()
-	for range perNamespace {
-		leave, free := m.enter("crowded", &target.Client{})
-		require.True(t, free)
+// C4: nor does a namespace hold all workers, however many clusters it has; and who is slow, or
+// was not tried yet, keeps those waiting that are the same.
+func TestC4SharesOfWorkers(t *testing.T) {
+	m, all := newMemory(), 0
+	in := func(namespace string) *corev1alpha1.Release {
+		all++
+		return &corev1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: strconv.Itoa(all), UID: types.UID(strconv.Itoa(all))}}
+	}
+	enters := func(release *corev1alpha1.Release) func(slow bool) {
+		leave, free := m.enter(release, &target.Client{})
+		if !free {
+			return nil
+		}
+		return leave
+	}
+	quick := func(namespace string) *corev1alpha1.Release {
+		release := in(namespace)
+		enters(release)(false)
+		return release
+	}
+	fast := make([]*corev1alpha1.Release, perNamespace+1)
+	for i := range fast {
+		fast[i] = quick("fast")
+	}
+	var leaves []func(bool)
+	for range slowPerNamespace {
+		leaves = append(leaves, enters(in("slow")))
+	}
+	assert.Nil(t, enters(in("slow")), "of one namespace")
+	for range slowWorkers - slowPerNamespace {
+		leaves = append(leaves, enters(in("other")))
+	}
+	assert.Nil(t, enters(in("third")), "of all")
+	for _, release := range fast[:perNamespace] {
+		leave := enters(release)
+		require.NotNil(t, leave, "those that are quick have their share")
 		leaves = append(leaves, leave)
 	}
-	_, free := m.enter("crowded", &target.Client{})
-	assert.False(t, free)
-	elsewhere, free := m.enter("other", &target.Client{})
-	require.True(t, free)
-	elsewhere()
-	leaves[0]()
-	_, free = m.enter("crowded", &target.Client{})
-	assert.True(t, free)
+	assert.Nil(t, enters(fast[perNamespace]), "and no namespace more than that")
+	for _, leave := range leaves {
+		leave(true)
+	}
+	assert.Empty(t, m.busy)
+	assert.Empty(t, m.crowded)
+	assert.Empty(t, m.slowIn)
+	assert.Zero(t, m.slow)
+	for range slowWorkers / slowPerNamespace {
+		for range slowPerNamespace {
+			require.NotNil(t, enters(in(strconv.Itoa(m.slow/slowPerNamespace))))
+		}
+	}
+	assert.Nil(t, enters(fast[0]), "one that took long is slow")
 }

@@ -33,9 +33,6 @@ import (
 	"entente.dev/entente/controllers/conditions"
 )
 
-// maxNote is how long the note of an Event may be, in bytes.
-const maxNote = 1024
-
 // show writes the status that a Release should have, if it has another one. The Cluster may be
 // nil.
 func (c *Controller) show(ctx context.Context, release *corev1alpha1.Release, cluster *corev1alpha1.Cluster, found finding) error {
@@ -62,7 +59,7 @@ func (c *Controller) show(ctx context.Context, release *corev1alpha1.Release, cl
 		if found.reason == corev1alpha1.ReasonApplied || found.reason == corev1alpha1.ReasonDeleting {
 			kind = corev1.EventTypeNormal
 		}
-		c.event(release, kind, found.reason, shorten(found.message))
+		c.event(release, kind, found.reason, conditions.Shorten(found.message))
 	}
 	return nil
 }
@@ -126,17 +123,4 @@ const eventAction = "Apply"
 
 func (c *Controller) event(release *corev1alpha1.Release, kind, reason, note string) {
 	c.recorder.Eventf(corev1alpha1.Reference("Release", release.Namespace, release.Name, release.UID), nil, kind, reason, eventAction, "%s", note)
-}
-
-// shorten cuts a note to what an Event may hold.
-func shorten(note string) string {
-	if len(note) <= maxNote {
-		return note
-	}
-	const dots = "..."
-	cut := maxNote - len(dots)
-	for cut > 0 && note[cut]&0xC0 == 0x80 { // not within a character
-		cut--
-	}
-	return note[:cut] + dots
 }

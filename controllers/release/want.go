@@ -56,7 +56,7 @@ func (c *Controller) render(ctx context.Context, release *corev1alpha1.Release, 
 		}
 		objects = append(objects, object)
 	}
-	plan, err := c.memory.compiled(release)
+	plan, err := c.memory.compiled(ctx, release)
 	if err == nil {
 		objects, err = plan.Apply(ctx, objects, mutation.Context(cluster.Name, cluster.Spec.Metadata))
 	}

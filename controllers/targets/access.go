@@ -34,8 +34,9 @@ type Problem struct {
 	// Message is a sentence. It quotes nothing of a Secret, and no byte of the other cluster.
 	Message string
 
-	// absent says that what the Cluster names does not exist, or not any more.
-	absent bool
+	// lost says that what the Cluster names does not exist, or not any more, or may not be read:
+	// in a namespace that is being deleted Secrets and bindings go in any order.
+	lost bool
 }
 
 func (p *Problem) Error() string { return p.Message }
@@ -82,7 +83,7 @@ type reading struct {
 	namespace   string
 }
 
-// read returns what is at a key of a Secret, which a path of the Cluster names.
+// secret returns what is at a key of a Secret, which a path of the Cluster names.
 func (r reading) secret(path string, ref corev1alpha1.SecretKeySelector) ([]byte, error) {
 	value, err := r.credentials.Secret(r.ctx, r.namespace, ref.Name, ref.Key)
 	return value, unread(path, "Secret", err)
@@ -103,7 +104,7 @@ func unread(path, kind string, err error) error {
 	}
 	return &Problem{
 		Message: fmt.Sprintf("%s: the %s cannot be used: %s.", path, kind, err),
-		absent:  errors.Is(err, ErrAbsent) || errors.Is(err, ErrNoKey),
+		lost:    errors.Is(err, ErrAbsent) || errors.Is(err, ErrNoKey) || errors.Is(err, ErrForbidden),
 	}
 }
 

@@ -27,6 +27,8 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/rest"
@@ -124,7 +126,7 @@ func (p *Pool) Connect(ctx context.Context, cluster *corev1alpha1.Cluster) (*tar
 	establish, fingerprint, err := p.plan(ctx, cluster)
 	if err != nil {
 		var problem *Problem
-		if kept := p.keep(cluster); kept != nil && cluster.DeletionTimestamp != nil && errors.As(err, &problem) && problem.absent {
+		if kept := p.keep(cluster); kept != nil && cluster.DeletionTimestamp != nil && errors.As(err, &problem) && problem.lost {
 			return kept, nil
 		}
 		return nil, err
@@ -295,9 +297,32 @@ func (p *Pool) Subscribe(changed func(cluster cache.ObjectName)) (cancel func())
 type Ready struct {
 	// Client is what Releases are applied by.
 	Client *target.Client
+	// probed is what the cluster is probed by.
+	probed *target.Client
+	// pool and cluster say where it is looked up again.
+	pool    *Pool
+	cluster types.UID
 	// UID is that of its namespace kube-system, by which it is known; empty: it may not be
 	// read.
 	UID string
+}
+
+// Holds tells whether the last probe still says the same. It asks nobody.
+func (r Ready) Holds() bool {
+	now, usable, _ := r.pool.Ready(r.cluster)
+	return usable && now == r
+}
+
+// IsStill asks the cluster whether it is still the one that it was when it was probed. Between
+// two probes another one may have come to answer under its address. It fails if it does not
+// say.
+func (r Ready) IsStill(ctx context.Context) (bool, error) {
+	namespaces := r.probed.Dynamic().Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+	found, err := namespaces.Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return false, fmt.Errorf("could not ask which cluster it is: %w", err)
+	}
+	return r.UID != "" && string(found.GetUID()) == r.UID, nil
 }
 
 // Ready returns how the cluster of a Cluster can be used, if it is usable; and whether that is
@@ -309,7 +334,7 @@ func (p *Pool) Ready(uid types.UID) (_ Ready, usable, known bool) {
 	if e == nil || !e.usable {
 		return Ready{}, false, e != nil && e.known
 	}
-	return Ready{Client: e.applied, UID: e.found.UID}, true, true
+	return Ready{Client: e.applied, probed: e.probed, pool: p, cluster: uid, UID: e.found.UID}, true, true
 }
 
 // Forget closes the connection of a Cluster that is gone.
