@@ -17,6 +17,11 @@ limitations under the License.
 package plain
 
 import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"entente.dev/entente/registry/sensitive"
@@ -25,6 +30,7 @@ import (
 // REST serves the main resource of a kind, with all verbs of its store.
 type REST struct {
 	sensitive.Store
+	kind       schema.GroupKind
 	shortNames []string
 	categories []string
 }
@@ -45,8 +51,13 @@ var (
 )
 
 // NewREST serves a store, which is complete, as the main resource of its kind.
-func NewREST(store sensitive.Store, shortNames, categories []string) *REST {
-	return &REST{Store: store, shortNames: shortNames, categories: categories}
+func NewREST(kind schema.GroupKind, store sensitive.Store, shortNames, categories []string) *REST {
+	return &REST{Store: store, kind: kind, shortNames: shortNames, categories: categories}
+}
+
+// Update changes an object, or creates it where an apply may. Its errors quote nothing (R15).
+func (r *REST) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return r.Store.Update(ctx, name, sensitive.QuotingNothing(objInfo, r.kind, name), createValidation, updateValidation, forceAllowCreate, options)
 }
 
 // ShortNames returns the short names of the resource.

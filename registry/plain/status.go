@@ -21,15 +21,19 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"entente.dev/entente/registry/sensitive"
 )
 
 // Status serves the subresource /status of a kind: the whole object is read, the status
 // is written. It never creates an object. It does not embed the store, which has more
 // verbs than these.
 type Status struct {
+	kind        schema.GroupKind
 	store       *genericregistry.Store
 	resetFields map[fieldpath.APIVersion]fieldpath.Filter
 }
@@ -43,11 +47,11 @@ var (
 
 // NewStatus serves a copy of the store of a kind, with a strategy for writes of the
 // status. version is the served one.
-func NewStatus(store *genericregistry.Store, strategy rest.RESTUpdateStrategy, version fieldpath.APIVersion) *Status {
+func NewStatus(kind schema.GroupKind, store *genericregistry.Store, strategy rest.RESTUpdateStrategy, version fieldpath.APIVersion) *Status {
 	own := *store
 	own.UpdateStrategy = strategy
 	only := fieldpath.NewIncludeMatcherFilter(fieldpath.MakePrefixMatcherOrDie("status"))
-	return &Status{store: &own, resetFields: map[fieldpath.APIVersion]fieldpath.Filter{version: only}}
+	return &Status{kind: kind, store: &own, resetFields: map[fieldpath.APIVersion]fieldpath.Filter{version: only}}
 }
 
 // New returns an empty object.
@@ -61,9 +65,10 @@ func (r *Status) Get(ctx context.Context, name string, options *metav1.GetOption
 	return r.store.Get(ctx, name, options)
 }
 
-// Update changes the status of an object that is there: not even an apply creates one.
+// Update changes the status of an object that is there: not even an apply creates one. Its errors
+// quote nothing (R15).
 func (r *Status) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return r.store.Update(ctx, name, objInfo, createValidation, updateValidation, false, options)
+	return r.store.Update(ctx, name, sensitive.QuotingNothing(objInfo, r.kind, name), createValidation, updateValidation, false, options)
 }
 
 // ConvertToTable prints the object.

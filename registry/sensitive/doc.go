@@ -49,7 +49,7 @@ limitations under the License.
 //   - owners.go: managedFields of a value that was put back
 //   - annotations.go: copies of a value in annotations
 //   - admission.go: admission, which sees redacted copies
-//   - errors.go, decoder.go, body.go: errors that would quote a value
+//   - errors.go, decoder.go, body.go, plain.go: errors that would quote a value
 //   - audit.go, auditmask.go: a mask around audit backends
 //   - openapi.go: the marker in the schema
 //   - metrics.go: the counter of decisions that failed

@@ -167,7 +167,23 @@ func conflictsAt(err error, path string) bool {
 	})
 }
 
-func (w *write) computeOn(ctx context.Context, base Object) (_ Object, err error) {
+func (w *write) computeOn(ctx context.Context, base Object) (Object, error) {
+	updated, err := updatedObject(ctx, w.UpdatedObjectInfo, base, w.kind, w.name)
+	if err != nil {
+		return nil, err
+	}
+	if updated == runtime.Object(base) {
+		updated = updated.DeepCopyObject()
+	}
+	obj, ok := updated.(Object)
+	if !ok {
+		return nil, errNotSensitive(updated)
+	}
+	return obj, nil
+}
+
+// updatedObject is the object that a write makes of another one, or an error that quotes neither.
+func updatedObject(ctx context.Context, objInfo rest.UpdatedObjectInfo, base runtime.Object, kind schema.GroupKind, name string) (_ runtime.Object, err error) {
 	defer func() {
 		// The library panics over some patches that make no sense. What the panic says
 		// could quote a value; where it happened may be logged.
@@ -181,18 +197,11 @@ func (w *write) computeOn(ctx context.Context, base Object) (_ Object, err error
 		klog.FromContext(ctx).Error(errPanicked, "The computation of a write panicked", "stack", string(debug.Stack()))
 		err = apierrors.NewBadRequest("the write could not be computed")
 	}()
-	updated, err := w.UpdatedObjectInfo.UpdatedObject(withRewrittenWarnings(ctx), base)
+	updated, err := objInfo.UpdatedObject(withRewrittenWarnings(ctx), base)
 	if err != nil {
-		return nil, rewriteError(err, w.kind, w.name)
+		return nil, rewriteError(err, kind, name)
 	}
-	if updated == runtime.Object(base) {
-		updated = updated.DeepCopyObject()
-	}
-	obj, ok := updated.(Object)
-	if !ok {
-		return nil, errNotSensitive(updated)
-	}
-	return obj, nil
+	return updated, nil
 }
 
 // putBack gives each field in which the placeholder was written its stored value

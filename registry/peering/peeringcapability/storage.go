@@ -60,7 +60,7 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, g 
 		return nil, err
 	}
 	return &Storage{
-		Main:   plain.NewREST(guarded, []string{"peercap"}, []string{"entente"}),
-		Status: plain.NewStatus(store, statusStrategy{strategy}, apiVersion),
+		Main:   plain.NewREST(peering.Kind("PeeringCapability"), guarded, []string{"peercap"}, []string{"entente"}),
+		Status: plain.NewStatus(peering.Kind("PeeringCapability"), store, statusStrategy{strategy}, apiVersion),
 	}, nil
 }

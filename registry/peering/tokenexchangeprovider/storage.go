@@ -55,7 +55,7 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter) (*
 		return nil, fmt.Errorf("could not make the store of %s: %w", resource, err)
 	}
 	return &Storage{
-		Main:   plain.NewREST(store, nil, []string{"entente"}),
-		Status: plain.NewStatus(store, statusStrategy{strategy}, apiVersion),
+		Main:   plain.NewREST(peering.Kind("TokenExchangeProvider"), store, nil, []string{"entente"}),
+		Status: plain.NewStatus(peering.Kind("TokenExchangeProvider"), store, statusStrategy{strategy}, apiVersion),
 	}, nil
 }
