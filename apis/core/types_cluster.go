@@ -30,7 +30,7 @@ type Cluster struct {
 	// Standard object metadata.
 	metav1.ObjectMeta
 
-	// How the cluster is connected to, and what templates may know of it.
+	// How the cluster is connected to, and what templates may know of it. At most 256 KiB.
 	Spec ClusterSpec
 	// The cluster as it was seen last. Written by Entente.
 	Status ClusterStatus
@@ -144,13 +144,15 @@ type ClusterStatus struct {
 	// Ready: whether the cluster can be used: Reachable (it was connected to, and its
 	// version read), Unsupported (the connection mode or the auth type is not implemented),
 	// ProbeFailed (it could not be connected to, or its version not be read; tried again).
+	//
+	// At most 16, and 64 KiB.
 	Conditions []metav1.Condition
 
-	// API versions that the cluster has, such as v1 and apps/v1, sorted. The last ones that
-	// were read stay while it is not reachable.
+	// API versions that the cluster has, such as v1 and apps/v1, sorted, at most 4,096, and
+	// 64 KiB. The last ones that were read stay while it is not reachable.
 	DiscoveredAPIVersions []string
 
-	// Kubernetes version of the cluster, as it was read last.
+	// Kubernetes version of the cluster, as it was read last. At most 256 characters.
 	DiscoveredVersion string
 
 	// When the cluster was seen last, to the minute.
@@ -168,7 +170,7 @@ type ClusterStatus struct {
 
 // ClusterAgentStatus is the state of the agent of a cluster.
 type ClusterAgentStatus struct {
-	// Version of the agent.
+	// Version of the agent, at most 256 characters.
 	AgentVersion string
 	// When the agent was heard of last.
 	LastHeartbeat *metav1.Time

@@ -68,15 +68,15 @@ type ReleaseSpec struct {
 	// The Cluster, of the same namespace. It cannot be changed.
 	ClusterRef ClusterReference
 
-	// The objects, whole, at most 256 and 1 MiB, each with apiVersion, kind and metadata.name,
-	// and none twice. One that is namespaced and says no namespace is for the namespace of the
+	// The objects, whole, at most 256, and with the mutations 768 KiB, each with apiVersion, kind
+	// and metadata.name, and none twice. One that is namespaced and says no namespace is for the namespace of the
 	// Release. None may say generateName, uid, resourceVersion, ownerReferences or
 	// managedFields; a status is not applied where it is a subresource. They can be read by
 	// everybody who may read the Release.
 	Resources []runtime.RawExtension
 
 	// Changes that are made to the objects before they are applied, in this order, at most
-	// 256.
+	// 256, and with the objects 768 KiB.
 	Mutations []ReleaseMutation
 
 	// What happens to the objects when the Release is deleted: Delete or Orphan.
@@ -126,6 +126,8 @@ type ReleaseStatus struct {
 	//
 	// Ready: whether all objects are in the cluster as the Release says: Applied,
 	// ClusterNotReady, ApplyFailed, MutationFailed, Deleting.
+	//
+	// At most 16, and 64 KiB.
 	Conditions []metav1.Condition
 
 	// The attempt made last to bring the objects to the cluster.
@@ -134,7 +136,8 @@ type ReleaseStatus struct {
 	// Generation of the object that this status describes.
 	ObservedGeneration int64
 
-	// The objects in the cluster that the Release has applied, and has not deleted.
+	// The objects in the cluster that the Release has applied, and has not deleted. At most
+	// 1,024, and 256 KiB.
 	Objects []ReleaseObject
 }
 
@@ -143,6 +146,7 @@ type ReleaseAttempt struct {
 	// Generation of the Release.
 	Generation int64
 	// Address of the cluster: spec.agentless.server of the Cluster, empty in other modes.
+	// At most 2,048 characters.
 	ResolvedCluster string
 }
 

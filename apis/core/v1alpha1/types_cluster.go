@@ -52,7 +52,7 @@ type Cluster struct {
 	// +k8s:opaqueType
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// How the cluster is connected to, and what templates may know of it.
+	// How the cluster is connected to, and what templates may know of it. At most 256 KiB.
 	Spec ClusterSpec `json:"spec"`
 	// The cluster as it was seen last. Written by Entente.
 	// +optional
@@ -210,6 +210,8 @@ type ClusterStatus struct {
 	// Ready: whether the cluster can be used: Reachable (it was connected to, and its
 	// version read), Unsupported (the connection mode or the auth type is not implemented),
 	// ProbeFailed (it could not be connected to, or its version not be read; tried again).
+	//
+	// At most 16, and 64 KiB.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge
@@ -221,14 +223,14 @@ type ClusterStatus struct {
 	// +k8s:eachVal=+k8s:opaqueType
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
 
-	// API versions that the cluster has, such as v1 and apps/v1, sorted. The last ones that
-	// were read stay while it is not reachable.
+	// API versions that the cluster has, such as v1 and apps/v1, sorted, at most 4,096, and
+	// 64 KiB. The last ones that were read stay while it is not reachable.
 	// +optional
 	// +listType=atomic
 	// +k8s:optional
 	DiscoveredAPIVersions []string `json:"discoveredAPIVersions,omitempty"`
 
-	// Kubernetes version of the cluster, as it was read last.
+	// Kubernetes version of the cluster, as it was read last. At most 256 characters.
 	// +optional
 	DiscoveredVersion string `json:"discoveredVersion,omitempty"`
 
@@ -253,7 +255,7 @@ type ClusterStatus struct {
 
 // ClusterAgentStatus is the state of the agent of a cluster.
 type ClusterAgentStatus struct {
-	// Version of the agent.
+	// Version of the agent, at most 256 characters.
 	// +required
 	// +k8s:required
 	AgentVersion string `json:"agentVersion"`

@@ -102,8 +102,8 @@ type ReleaseSpec struct {
 	// +required
 	ClusterRef ClusterReference `json:"clusterRef"`
 
-	// The objects, whole, at most 256 and 1 MiB, each with apiVersion, kind and metadata.name,
-	// and none twice. One that is namespaced and says no namespace is for the namespace of the
+	// The objects, whole, at most 256, and with the mutations 768 KiB, each with apiVersion, kind
+	// and metadata.name, and none twice. One that is namespaced and says no namespace is for the namespace of the
 	// Release. None may say generateName, uid, resourceVersion, ownerReferences or
 	// managedFields; a status is not applied where it is a subresource. They can be read by
 	// everybody who may read the Release.
@@ -113,7 +113,7 @@ type ReleaseSpec struct {
 	Resources []runtime.RawExtension `json:"resources,omitempty"`
 
 	// Changes that are made to the objects before they are applied, in this order, at most
-	// 256.
+	// 256, and with the objects 768 KiB.
 	// +optional
 	// +listType=atomic
 	// +k8s:optional
@@ -189,6 +189,8 @@ type ReleaseStatus struct {
 	//
 	// Ready: whether all objects are in the cluster as the Release says: Applied,
 	// ClusterNotReady, ApplyFailed, MutationFailed, Deleting.
+	//
+	// At most 16, and 64 KiB.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge
@@ -209,7 +211,8 @@ type ReleaseStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// The objects in the cluster that the Release has applied, and has not deleted.
+	// The objects in the cluster that the Release has applied, and has not deleted. At most
+	// 1,024, and 256 KiB.
 	// +optional
 	// +listType=atomic
 	// +k8s:optional
@@ -222,6 +225,7 @@ type ReleaseAttempt struct {
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
 	// Address of the cluster: spec.agentless.server of the Cluster, empty in other modes.
+	// At most 2,048 characters.
 	// +optional
 	ResolvedCluster string `json:"resolvedCluster,omitempty"`
 }

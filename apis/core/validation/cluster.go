@@ -30,7 +30,6 @@ import (
 	"unicode"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -40,12 +39,20 @@ import (
 
 // Limits of a Cluster.
 const (
+	// MaxClusterSpecBytes is that of spec, as JSON.
+	MaxClusterSpecBytes = 256 << 10
 	// MaxTimeout is the limit of spec.agentless.connectionParameters.timeout.
 	MaxTimeout = time.Hour
 	// MaxMetadata and MaxMetadataBytes are those of spec.metadata: entries, and the bytes of
 	// its keys and values together.
 	MaxMetadata      = 256
 	MaxMetadataBytes = 64 << 10
+	// MaxAPIVersions and MaxAPIVersionsBytes are those of status.discoveredAPIVersions:
+	// entries, and what they come to, without quotes and commas.
+	MaxAPIVersions      = 4096
+	MaxAPIVersionsBytes = 64 << 10
+	// MaxVersion is that of the versions in a status, in characters.
+	MaxVersion = 256
 )
 
 // withheld is in the place of a value that an error does not quote.
@@ -53,13 +60,13 @@ var withheld = field.OmitValueType{}
 
 // ValidateCluster checks a Cluster that is to be created. It reports every fault at once.
 func ValidateCluster(cluster *core.Cluster) field.ErrorList {
-	allErrs := apivalidation.ValidateObjectMeta(&cluster.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	allErrs := validateObjectMeta(&cluster.ObjectMeta, nil)
 	return validation.Authoritative(append(allErrs, validateClusterSpec(&cluster.Spec, field.NewPath("spec"))...))
 }
 
 // ValidateClusterUpdate checks a Cluster that is to replace old.
 func ValidateClusterUpdate(cluster, old *core.Cluster) field.ErrorList {
-	allErrs := apivalidation.ValidateObjectMetaUpdate(&cluster.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	allErrs := validateObjectMeta(&cluster.ObjectMeta, &old.ObjectMeta)
 	if !apiequality.Semantic.DeepEqual(cluster.Spec, old.Spec) {
 		allErrs = append(allErrs, validateClusterSpec(&cluster.Spec, field.NewPath("spec"))...)
 	}
@@ -68,14 +75,26 @@ func ValidateClusterUpdate(cluster, old *core.Cluster) field.ErrorList {
 
 // ValidateClusterStatusUpdate checks a Cluster whose status is to replace that of old.
 func ValidateClusterStatusUpdate(cluster, old *core.Cluster) field.ErrorList {
-	allErrs := apivalidation.ValidateObjectMetaUpdate(&cluster.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	if agent := cluster.Status.AgentStatus; agent != nil && agent.RegisteredAt.IsZero() {
-		allErrs = append(allErrs, field.Required(field.NewPath("status", "agentStatus", "registeredAt"), ""))
+	allErrs := validateObjectMeta(&cluster.ObjectMeta, &old.ObjectMeta)
+	status, path := &cluster.Status, field.NewPath("status")
+	if agent := status.AgentStatus; agent != nil {
+		path := path.Child("agentStatus")
+		if agent.RegisteredAt.IsZero() {
+			allErrs = append(allErrs, field.Required(path.Child("registeredAt"), ""))
+		}
+		allErrs = append(allErrs, validateLength(agent.AgentVersion, MaxVersion, path.Child("agentVersion"))...)
 	}
-	return validation.Authoritative(append(allErrs, validation.Conditions(cluster.Status.Conditions)...))
+	versions := status.DiscoveredAPIVersions
+	const brackets, quotesAndComma = 1, 3 // one of the two, as there is a comma less than texts
+	allErrs = append(allErrs, validateList(versions, MaxAPIVersions, MaxAPIVersionsBytes+brackets+quotesAndComma*len(versions), path.Child("discoveredAPIVersions"))...)
+	allErrs = append(allErrs, validateLength(status.DiscoveredVersion, MaxVersion, path.Child("discoveredVersion"))...)
+	return validation.Authoritative(append(allErrs, validateConditions(status.Conditions, path.Child("conditions"))...))
 }
 
 func validateClusterSpec(spec *core.ClusterSpec, path *field.Path) field.ErrorList {
+	if sizeOf(spec) > MaxClusterSpecBytes {
+		return field.ErrorList{field.TooLong(path, "", MaxClusterSpecBytes)}
+	}
 	allErrs := validateBlocks(path, "connectionMode", string(spec.ConnectionMode), []block{
 		{string(core.ConnectionModeAgent), "agent", spec.Agent != nil},
 		{string(core.ConnectionModeAgentless), "agentless", spec.Agentless != nil},

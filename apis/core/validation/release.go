@@ -18,10 +18,10 @@ package validation
 
 import (
 	"strings"
+	"unicode"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validate/content"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -35,23 +35,32 @@ import (
 
 // Limits of a Release.
 const (
-	// MaxResources and MaxResourcesBytes are those of spec.resources: objects, and their
-	// bytes together.
-	MaxResources      = 256
-	MaxResourcesBytes = 1 << 20
-	// maxName is how long the name of an object may be, as those of Kubernetes are.
-	maxName = 253
+	// MaxResources is that of spec.resources.
+	MaxResources = 256
+	// MaxReleaseBytes is that of spec.resources and spec.mutations together, as JSON.
+	MaxReleaseBytes = 768 << 10
+	// MaxObjects and MaxObjectsBytes are those of status.objects: entries, and what they come
+	// to as JSON.
+	MaxObjects      = 1024
+	MaxObjectsBytes = 256 << 10
+	// MaxResolvedCluster is that of status.lastAttempted.resolvedCluster, in characters: that
+	// of the address which it is.
+	MaxResolvedCluster = 2048
+	// maxName is how long the name of an object may be, and that of an API group; maxLabel
+	// that of a kind, a version and a namespace: as those of Kubernetes are.
+	maxName  = 253
+	maxLabel = 63
 )
 
 // ValidateRelease checks a Release that is to be created. It reports every fault at once.
 func ValidateRelease(release *core.Release) field.ErrorList {
-	allErrs := apivalidation.ValidateObjectMeta(&release.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	allErrs := validateObjectMeta(&release.ObjectMeta, nil)
 	return validation.Authoritative(append(allErrs, validateReleaseSpec(release)...))
 }
 
 // ValidateReleaseUpdate checks a Release that is to replace old.
 func ValidateReleaseUpdate(release, old *core.Release) field.ErrorList {
-	allErrs := apivalidation.ValidateObjectMetaUpdate(&release.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	allErrs := validateObjectMeta(&release.ObjectMeta, &old.ObjectMeta)
 	if !apiequality.Semantic.DeepEqual(release.Spec, old.Spec) {
 		allErrs = append(allErrs, validateReleaseSpec(release)...)
 	}
@@ -60,17 +69,54 @@ func ValidateReleaseUpdate(release, old *core.Release) field.ErrorList {
 
 // ValidateReleaseStatusUpdate checks a Release whose status is to replace that of old.
 func ValidateReleaseStatusUpdate(release, old *core.Release) field.ErrorList {
-	allErrs := apivalidation.ValidateObjectMetaUpdate(&release.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	return validation.Authoritative(append(allErrs, validation.Conditions(release.Status.Conditions)...))
+	allErrs := validateObjectMeta(&release.ObjectMeta, &old.ObjectMeta)
+	status, path := &release.Status, field.NewPath("status")
+	if attempt := status.LastAttempted; attempt != nil {
+		allErrs = append(allErrs, validateLength(attempt.ResolvedCluster, MaxResolvedCluster, path.Child("lastAttempted", "resolvedCluster"))...)
+	}
+	allErrs = append(allErrs, validateObjects(status.Objects, path.Child("objects"))...)
+	return validation.Authoritative(append(allErrs, validateConditions(status.Conditions, path.Child("conditions"))...))
+}
+
+func validateObjects(objects []core.ReleaseObject, path *field.Path) field.ErrorList {
+	if allErrs := validateList(objects, MaxObjects, MaxObjectsBytes, path); len(allErrs) > 0 {
+		return allErrs
+	}
+	var allErrs field.ErrorList
+	for i, object := range objects {
+		path := path.Index(i)
+		allErrs = append(allErrs, validateLength(object.Group, maxName, path.Child("group"))...)
+		allErrs = append(allErrs, validateLength(object.Version, maxLabel, path.Child("version"))...)
+		allErrs = append(allErrs, validateLength(object.Kind, maxLabel, path.Child("kind"))...)
+		allErrs = append(allErrs, validateLength(object.Namespace, maxLabel, path.Child("namespace"))...)
+		allErrs = append(allErrs, validateLength(object.Name, maxName, path.Child("name"))...)
+	}
+	return allErrs
 }
 
 func validateReleaseSpec(release *core.Release) field.ErrorList {
 	path := field.NewPath("spec")
+	if len(release.Spec.Resources) <= MaxResources && releaseSize(&release.Spec) > MaxReleaseBytes {
+		return field.ErrorList{field.TooLong(path, "", MaxReleaseBytes)}
+	}
 	allErrs := validateResources(release.Spec.Resources, release.Namespace, path.Child("resources"))
 	for i := range release.Spec.Mutations {
 		allErrs = append(allErrs, validateMutation(&release.Spec.Mutations[i], path.Child("mutations").Index(i))...)
 	}
 	return allErrs
+}
+
+// releaseSize is what of a Release grows, as JSON: its objects, which are JSON already, and
+// its mutations.
+func releaseSize(spec *core.ReleaseSpec) int {
+	size := 0
+	for i := range spec.Resources {
+		size += len(spec.Resources[i].Raw)
+	}
+	if len(spec.Mutations) > 0 {
+		size += sizeOf(spec.Mutations)
+	}
+	return size
 }
 
 // validateResources checks the objects of a Release. What is inside of them beyond what
@@ -79,13 +125,6 @@ func validateReleaseSpec(release *core.Release) field.ErrorList {
 func validateResources(resources []runtime.RawExtension, namespace string, path *field.Path) field.ErrorList {
 	if len(resources) > MaxResources {
 		return field.ErrorList{field.TooMany(path, len(resources), MaxResources)}
-	}
-	size := 0
-	for i := range resources {
-		size += len(resources[i].Raw)
-	}
-	if size > MaxResourcesBytes {
-		return field.ErrorList{field.TooLong(path, "", MaxResourcesBytes)}
 	}
 	var allErrs field.ErrorList
 	seen := map[identity]bool{}
@@ -133,7 +172,7 @@ func (r *resource) read(raw runtime.RawExtension) identity {
 	}
 	var id identity
 	id.group = r.group(object)
-	if id.kind = r.text(object, "kind", r.path); id.kind != "" && len(utilvalidation.IsDNS1035Label(strings.ToLower(id.kind))) > 0 {
+	if id.kind = r.text(object, "kind", r.path); id.kind != "" && !isKind(id.kind) {
 		r.invalid(r.path.Child("kind"), "must be the name of a kind")
 	}
 	if _, list := object["items"]; list || id.kind == "List" {
@@ -145,7 +184,7 @@ func (r *resource) read(raw runtime.RawExtension) identity {
 		r.faults = append(r.faults, field.Required(path, "must be an object"))
 		return id
 	}
-	if id.name = r.text(metadata, "name", path); id.name != "" && (len(id.name) > maxName || len(content.IsPathSegmentName(id.name)) > 0) {
+	if id.name = r.text(metadata, "name", path); id.name != "" && !isName(id.name) {
 		r.invalid(path.Child("name"), "must be the name of an object")
 	}
 	if value, there := metadata["namespace"]; there {
@@ -156,6 +195,20 @@ func (r *resource) read(raw runtime.RawExtension) identity {
 	}
 	r.metadata(metadata, path)
 	return id
+}
+
+// isKind says whether a text can be a kind, as one of a CustomResourceDefinition is: letters,
+// digits and "-" of ASCII. Letters beyond it have some of ASCII as their small ones.
+func isKind(text string) bool {
+	beyond := func(r rune) bool { return r > unicode.MaxASCII }
+	return !strings.ContainsFunc(text, beyond) && len(utilvalidation.IsDNS1035Label(strings.ToLower(text))) == 0
+}
+
+// isName says whether a text can be the name of an object of some kind. It is shown to people, in
+// messages and on terminals, so it holds nothing that these would take for something else.
+func isName(text string) bool {
+	unseen := func(r rune) bool { return !unicode.IsPrint(r) }
+	return len(text) <= maxName && len(content.IsPathSegmentName(text)) == 0 && !strings.ContainsFunc(text, unseen)
 }
 
 // text returns a string that is required.

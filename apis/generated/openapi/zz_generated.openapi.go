@@ -247,7 +247,7 @@ func schema_entente_apis_core_v1alpha1_Cluster(ref common.ReferenceCallback) com
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "How the cluster is connected to, and what templates may know of it.",
+							Description: "How the cluster is connected to, and what templates may know of it. At most 256 KiB.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ClusterSpec{}.OpenAPIModelName()),
 						},
@@ -288,7 +288,7 @@ func schema_entente_apis_core_v1alpha1_ClusterAgentStatus(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"agentVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Version of the agent.",
+							Description: "Version of the agent, at most 256 characters.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -679,7 +679,7 @@ func schema_entente_apis_core_v1alpha1_ClusterStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "State of the cluster, one entry a type:\n\nReady: whether the cluster can be used: Reachable (it was connected to, and its version read), Unsupported (the connection mode or the auth type is not implemented), ProbeFailed (it could not be connected to, or its version not be read; tried again).",
+							Description: "State of the cluster, one entry a type:\n\nReady: whether the cluster can be used: Reachable (it was connected to, and its version read), Unsupported (the connection mode or the auth type is not implemented), ProbeFailed (it could not be connected to, or its version not be read; tried again).\n\nAt most 16, and 64 KiB.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -697,7 +697,7 @@ func schema_entente_apis_core_v1alpha1_ClusterStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "API versions that the cluster has, such as v1 and apps/v1, sorted. The last ones that were read stay while it is not reachable.",
+							Description: "API versions that the cluster has, such as v1 and apps/v1, sorted, at most 4,096, and 64 KiB. The last ones that were read stay while it is not reachable.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -711,7 +711,7 @@ func schema_entente_apis_core_v1alpha1_ClusterStatus(ref common.ReferenceCallbac
 					},
 					"discoveredVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Kubernetes version of the cluster, as it was read last.",
+							Description: "Kubernetes version of the cluster, as it was read last. At most 256 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1206,7 +1206,7 @@ func schema_entente_apis_core_v1alpha1_ReleaseAttempt(ref common.ReferenceCallba
 					},
 					"resolvedCluster": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Address of the cluster: spec.agentless.server of the Cluster, empty in other modes.",
+							Description: "Address of the cluster: spec.agentless.server of the Cluster, empty in other modes. At most 2,048 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1429,7 +1429,7 @@ func schema_entente_apis_core_v1alpha1_ReleaseSpec(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "The objects, whole, at most 256 and 1 MiB, each with apiVersion, kind and metadata.name, and none twice. One that is namespaced and says no namespace is for the namespace of the Release. None may say generateName, uid, resourceVersion, ownerReferences or managedFields; a status is not applied where it is a subresource. They can be read by everybody who may read the Release.",
+							Description: "The objects, whole, at most 256, and with the mutations 768 KiB, each with apiVersion, kind and metadata.name, and none twice. One that is namespaced and says no namespace is for the namespace of the Release. None may say generateName, uid, resourceVersion, ownerReferences or managedFields; a status is not applied where it is a subresource. They can be read by everybody who may read the Release.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1447,7 +1447,7 @@ func schema_entente_apis_core_v1alpha1_ReleaseSpec(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Changes that are made to the objects before they are applied, in this order, at most 256.",
+							Description: "Changes that are made to the objects before they are applied, in this order, at most 256, and with the objects 768 KiB.",
 							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -1496,7 +1496,7 @@ func schema_entente_apis_core_v1alpha1_ReleaseStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "State of the Release, one entry a type:\n\nReady: whether all objects are in the cluster as the Release says: Applied, ClusterNotReady, ApplyFailed, MutationFailed, Deleting.",
+							Description: "State of the Release, one entry a type:\n\nReady: whether all objects are in the cluster as the Release says: Applied, ClusterNotReady, ApplyFailed, MutationFailed, Deleting.\n\nAt most 16, and 64 KiB.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1527,7 +1527,7 @@ func schema_entente_apis_core_v1alpha1_ReleaseStatus(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "The objects in the cluster that the Release has applied, and has not deleted.",
+							Description: "The objects in the cluster that the Release has applied, and has not deleted. At most 1,024, and 256 KiB.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -31,11 +31,16 @@ import (
 	"entente.dev/entente/registry/guard"
 )
 
-// newGuard makes the guard of Clusters (C2). A Cluster has Entente read what it names and
-// send it to where it says. So whoever writes the one or the other must be able to read it
-// himself. What he names in a namespace of Entente's is not for him at all.
+// newGuard makes the guard of Clusters.
+//
+// A Cluster decides where its Releases go, and what their mutations come to. So whoever says
+// so must have the verb use on it (C4), and before it is there too: Releases may wait for one
+// of its name. It can have Entente delete Releases: whoever says so must be able to delete all
+// of the namespace himself (C1). And it has Entente read what it names and send it to where it
+// says: whoever writes the one or the other must be able to read it himself, and what he names
+// in a namespace of Entente's is not for him at all (C2).
 func newGuard(a authorizer.UnconditionalAuthorizer, ownNamespaces []string) (*guard.Guard, error) {
-	rule := guard.Rule{Name: "C2", Question: "whether you may read what this Cluster names"}
+	rule := guard.Rule{Name: "C1, C2, C4", Question: "whether you may write this Cluster so"}
 	own := slices.Clone(ownNamespaces)
 	return guard.New(a, rule, func(q *guard.Inquiry) guard.Judge { return judge{q, own} })
 }
@@ -51,6 +56,40 @@ func (j judge) Create(ctx context.Context, obj runtime.Object) error {
 	if !ok {
 		return guard.ErrOtherKind(obj)
 	}
+	return j.judge(ctx, cluster, &core.Cluster{})
+}
+
+func (j judge) Update(ctx context.Context, obj, old runtime.Object, _ []string) error {
+	cluster, ok := obj.(*core.Cluster)
+	if !ok {
+		return guard.ErrOtherKind(obj)
+	}
+	before, ok := old.(*core.Cluster)
+	if !ok {
+		return guard.ErrOtherKind(old)
+	}
+	return j.judge(ctx, cluster, before)
+}
+
+// judge judges what is in a Cluster and was not before. The two rights that do not depend on
+// what it names are asked about first: there may be hundreds of the others.
+func (j judge) judge(ctx context.Context, cluster, before *core.Cluster) error {
+	if !apiequality.Semantic.DeepEqual(target(cluster), target(before)) {
+		use := guard.Permission{Verb: "use", Group: core.GroupName, Resource: resource, Namespace: cluster.Namespace, Name: cluster.Name}
+		if err := j.takes(ctx, cluster, "C4", use, "use on Cluster "+cluster.Name); err != nil {
+			return err
+		}
+	}
+	if prunes(cluster) && !prunes(before) {
+		// Which ones they will be nobody knows yet, so it is the right to delete any.
+		deletes := guard.Permission{Verb: "deletecollection", Group: core.GroupName, Resource: "releases", Namespace: cluster.Namespace}
+		if err := j.takes(ctx, cluster, "C1", deletes, "deletecollection on the Releases of the namespace: pruneReleases deletes them"); err != nil {
+			return err
+		}
+	}
+	if apiequality.Semantic.DeepEqual(connection(cluster), connection(before)) {
+		return nil
+	}
 	for _, to := range cluster.Spec.References() {
 		if to.Name == "" {
 			continue
@@ -62,15 +101,10 @@ func (j judge) Create(ctx context.Context, obj runtime.Object) error {
 	return nil
 }
 
-func (j judge) Update(ctx context.Context, obj, old runtime.Object, _ []string) error {
-	cluster, ok := obj.(*core.Cluster)
-	if !ok {
-		return guard.ErrOtherKind(obj)
-	}
-	if before, ok := old.(*core.Cluster); ok && apiequality.Semantic.DeepEqual(connection(cluster), connection(before)) {
-		return nil
-	}
-	return j.Create(ctx, obj)
+// target is what of a Cluster decides what becomes of its Releases: where they go, and what
+// their mutations read.
+func target(cluster *core.Cluster) core.ClusterSpec {
+	return core.ClusterSpec{ConnectionMode: cluster.Spec.ConnectionMode, Agentless: cluster.Spec.Agentless, Metadata: cluster.Spec.Metadata}
 }
 
 // connection is what of a Cluster decides what is read, and to whom it is shown: all that a
@@ -85,19 +119,31 @@ func connection(cluster *core.Cluster) core.ClusterSpec {
 	return out
 }
 
+// prunes says whether the Releases of a Cluster are deleted with it.
+func prunes(cluster *core.Cluster) bool {
+	policy := cluster.Spec.DeletionPolicy
+	return policy != nil && policy.PruneReleases != nil && *policy.PruneReleases
+}
+
 // reads fails unless the user may read what a Cluster names.
 func (j judge) reads(ctx context.Context, cluster *core.Cluster, to core.Reference) error {
 	if to.Kind == core.KindSecret && slices.Contains(j.ownNamespaces, cluster.Namespace) {
-		return refuse(cluster, "no Cluster of this namespace may name a Secret")
+		return refuse(cluster, "C2", "no Cluster of this namespace may name a Secret")
 	}
-	held, err := j.Holds(ctx, guard.Permission{Verb: "get", Resource: resources[to.Kind], Namespace: cluster.Namespace, Name: to.Name})
+	get := guard.Permission{Verb: "get", Resource: resources[to.Kind], Namespace: cluster.Namespace, Name: to.Name}
+	return j.takes(ctx, cluster, "C2", get, fmt.Sprintf("get on %s %s", to.Kind, to.Name))
+}
+
+// takes fails unless the user holds what a write takes by a rule.
+func (j judge) takes(ctx context.Context, cluster *core.Cluster, rule string, p guard.Permission, verb string) error {
+	held, err := j.Holds(ctx, p)
 	switch {
 	case errors.Is(err, guard.ErrTooMany):
-		return refuse(cluster, fmt.Sprintf("this names more than %d Secrets and ConfigMaps", guard.MaxQuestions))
+		return refuse(cluster, rule, "this names too many Secrets and ConfigMaps")
 	case err != nil:
 		return err
 	case !held:
-		return refuse(cluster, fmt.Sprintf("this takes the verb get on %s %s", to.Kind, to.Name))
+		return refuse(cluster, rule, "this takes the verb "+verb)
 	}
 	return nil
 }
@@ -105,6 +151,6 @@ func (j judge) reads(ctx context.Context, cluster *core.Cluster, to core.Referen
 // resources are those of the kinds that a Cluster can name.
 var resources = map[string]string{core.KindSecret: "secrets", core.KindConfigMap: "configmaps"}
 
-func refuse(cluster *core.Cluster, why string) error {
-	return apierrors.NewForbidden(core.Resource(resource), cluster.Name, errors.New("rule C2: "+why))
+func refuse(cluster *core.Cluster, rule, why string) error {
+	return apierrors.NewForbidden(core.Resource(resource), cluster.Name, fmt.Errorf("rule %s: %s", rule, why))
 }

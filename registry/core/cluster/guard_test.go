@@ -19,6 +19,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,12 @@ import (
 	"entente.dev/entente/apis/core"
 	"entente.dev/entente/registry/guard"
 	"entente.dev/entente/registry/strategy/strategytest"
+)
+
+// What is asked beside what the Cluster names.
+const (
+	use     = "use core.convoy.kumodo.io:clusters default/a.cluster"
+	deletes = "deletecollection core.convoy.kumodo.io:releases default/"
 )
 
 func begin(t *testing.T, r *strategytest.Rights, own ...string) guard.Judge {
@@ -70,7 +77,7 @@ func naming() *core.Cluster {
 // C2: who creates a Cluster needs get on each Secret and ConfigMap that it names, wherever it
 // names it, in its own namespace, and on nothing else.
 func TestC2Create(t *testing.T) {
-	var all []string
+	all := []string{use}
 	for i := range 10 {
 		all = append(all, fmt.Sprintf("get secrets default/s%d", i+1))
 	}
@@ -81,6 +88,9 @@ func TestC2Create(t *testing.T) {
 	assert.NoError(t, begin(t, r).Create(requestContext(""), naming()))
 	assert.ElementsMatch(t, all, r.Asked)
 	for i, missing := range all {
+		if missing == use {
+			continue
+		}
 		held := append(append([]string{}, all[:i]...), all[i+1:]...)
 		err := begin(t, &strategytest.Rights{Held: held}).Create(requestContext(""), naming())
 		require.True(t, apierrors.IsForbidden(err), "%s: %v", missing, err)
@@ -89,9 +99,9 @@ func TestC2Create(t *testing.T) {
 		assert.EqualError(t, err, `clusters.core.convoy.kumodo.io "a.cluster" is forbidden: rule C2: this takes the verb get on `+kind+" "+name)
 	}
 	for _, held := range []string{"get secrets other/a", "list secrets default/a", "get secrets default/", "get configmaps default/a"} {
-		assert.True(t, apierrors.IsForbidden(begin(t, &strategytest.Rights{Held: []string{held}}).Create(requestContext(""), stored())), held)
+		assert.True(t, apierrors.IsForbidden(begin(t, &strategytest.Rights{Held: []string{use, held}}).Create(requestContext(""), stored())), held)
 	}
-	r = &strategytest.Rights{}
+	r = &strategytest.Rights{Held: []string{use}}
 	for _, mode := range []core.ConnectionMode{core.ConnectionModeInCluster, core.ConnectionModeAgent} {
 		cluster := changed(stored(), func(c *core.Cluster) { c.Spec = core.ClusterSpec{ConnectionMode: mode} })
 		assert.NoError(t, begin(t, r).Create(requestContext(""), cluster))
@@ -100,7 +110,7 @@ func TestC2Create(t *testing.T) {
 		c.Spec.Agentless.Auth = core.ClusterAuthSpec{Type: core.AuthTypeExecPlugin, ExecPlugin: &core.ExecPluginAuthSpec{Command: "a"}}
 	})
 	assert.NoError(t, begin(t, r).Create(requestContext(""), bare))
-	assert.Empty(t, r.Asked, "without a name nothing is asked")
+	assert.Equal(t, []string{use, use, use}, r.Asked, "without a name nothing else is asked")
 }
 
 // C2: who changes what a connection is made of needs get on all that it names then; whatever
@@ -112,8 +122,7 @@ func TestC2Update(t *testing.T) {
 	}{
 		"nothing":           {func(*core.Cluster) {}, nil},
 		"the labels":        {func(c *core.Cluster) { c.Labels, c.Finalizers = nil, nil }, nil},
-		"metadata":          {func(c *core.Cluster) { c.Spec.Metadata = nil }, nil},
-		"a deletion policy": {func(c *core.Cluster) { c.Spec.DeletionPolicy = &core.ClusterDeletionPolicy{PruneReleases: yes()} }, nil},
+		"a deletion policy": {func(c *core.Cluster) { c.Spec.DeletionPolicy = &core.ClusterDeletionPolicy{PruneReleases: new(bool)} }, nil},
 		"capabilities":      {func(c *core.Cluster) { c.Spec.Capabilities = &core.ClusterCapabilitiesSpec{} }, nil},
 		"limits": {func(c *core.Cluster) {
 			c.Spec.Agentless.ConnectionParameters = &core.ClusterConnectionParametersSpec{}
@@ -131,19 +140,124 @@ func TestC2Update(t *testing.T) {
 		}, []string{"get secrets default/a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &strategytest.Rights{Held: test.asked}
+			r := &strategytest.Rights{Held: append([]string{use}, test.asked...)}
 			cluster := changed(stored(), test.change)
 			assert.NoError(t, begin(t, r).Update(requestContext(""), cluster, stored(), nil))
-			assert.Equal(t, test.asked, r.Asked)
-			err := begin(t, &strategytest.Rights{}).Update(requestContext(""), cluster, stored(), nil)
+			assert.ElementsMatch(t, test.asked, slices.DeleteFunc(r.Asked, func(asked string) bool { return asked == use }))
+			err := begin(t, &strategytest.Rights{Held: []string{use}}).Update(requestContext(""), cluster, stored(), nil)
 			assert.Equal(t, len(test.asked) > 0, apierrors.IsForbidden(err), "%v", err)
+			if len(test.asked) > 0 {
+				assert.ErrorContains(t, err, "rule C2: ")
+			}
+		})
+	}
+}
+
+// C4: who creates a Cluster, or changes what becomes of its Releases, needs the verb use on it,
+// and no other right is as good: they may be there before the Cluster is.
+func TestC4TakesUse(t *testing.T) {
+	const refused = `clusters.core.convoy.kumodo.io "a.cluster" is forbidden: rule C4: this takes the verb use on Cluster a.cluster`
+	get := "get secrets default/a"
+	r := &strategytest.Rights{Held: []string{use, get}}
+	assert.NoError(t, begin(t, r).Create(requestContext(""), stored()))
+	assert.Equal(t, []string{use, get}, r.Asked)
+	for _, held := range []string{"", deletes, "update core.convoy.kumodo.io:clusters default/a.cluster", "use clusters default/a.cluster", "use core.convoy.kumodo.io:clusters other/a.cluster", "use core.convoy.kumodo.io:clusters default/b"} {
+		err := begin(t, &strategytest.Rights{Held: []string{held, get}}).Create(requestContext(""), stored())
+		assert.True(t, apierrors.IsForbidden(err), "%s: %v", held, err)
+		assert.EqualError(t, err, refused, held)
+	}
+	for name, test := range map[string]struct {
+		change func(*core.Cluster)
+		asks   bool
+	}{
+		"nothing":           {func(*core.Cluster) {}, false},
+		"the labels":        {func(c *core.Cluster) { c.Labels, c.Annotations, c.Finalizers, c.OwnerReferences = nil, nil, nil, nil }, false},
+		"the status":        {func(c *core.Cluster) { c.Status = core.ClusterStatus{} }, false},
+		"capabilities":      {func(c *core.Cluster) { c.Spec.Capabilities = &core.ClusterCapabilitiesSpec{} }, false},
+		"a deletion policy": {func(c *core.Cluster) { c.Spec.DeletionPolicy = &core.ClusterDeletionPolicy{PruneReleases: yes()} }, false},
+		"a value":           {func(c *core.Cluster) { c.Spec.Metadata["region"] = "other" }, true},
+		"a key more":        {func(c *core.Cluster) { c.Spec.Metadata["a"] = "" }, true},
+		"no metadata":       {func(c *core.Cluster) { c.Spec.Metadata = nil }, true},
+		"the mode":          {func(c *core.Cluster) { c.Spec.ConnectionMode = core.ConnectionModeInCluster }, true},
+		"no connection":     {func(c *core.Cluster) { c.Spec.Agentless = nil }, true},
+		"the server":        {func(c *core.Cluster) { c.Spec.Agentless.Server = "https://b" }, true},
+		"a key of a Secret": {func(c *core.Cluster) { c.Spec.Agentless.Auth.Kubeconfig.SecretRef.Key = "b" }, true},
+		"the CA":            {func(c *core.Cluster) { c.Spec.Agentless.CAPublicCertRef = &core.ConfigMapKeySelector{} }, true},
+		"limits": {func(c *core.Cluster) {
+			c.Spec.Agentless.ConnectionParameters = &core.ClusterConnectionParametersSpec{}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := changed(stored(), test.change)
+			r := &strategytest.Rights{Held: []string{use, get, deletes}}
+			assert.NoError(t, begin(t, r).Update(requestContext(""), cluster, stored(), nil))
+			assert.Equal(t, test.asks, slices.Contains(r.Asked, use), "%v", r.Asked)
+			err := begin(t, &strategytest.Rights{Held: []string{get, deletes}}).Update(requestContext(""), cluster, stored(), nil)
+			if !test.asks {
+				assert.NoError(t, err)
+				return
+			}
+			assert.True(t, apierrors.IsForbidden(err), "%v", err)
+			assert.EqualError(t, err, refused)
+		})
+	}
+	empty := changed(stored(), func(c *core.Cluster) { c.Spec.Metadata = map[string]string{} })
+	none := changed(stored(), func(c *core.Cluster) { c.Spec.Metadata = nil })
+	assert.NoError(t, begin(t, &strategytest.Rights{}).Update(requestContext(""), empty, none, nil), "what is empty and what is not there are the same")
+}
+
+// C1: who has Releases deleted with a Cluster needs to be able to delete all of the namespace.
+// Who leaves that as it is, or takes it back, does not.
+func TestC1TakesDeletecollection(t *testing.T) {
+	const refused = `clusters.core.convoy.kumodo.io "a.cluster" is forbidden: rule C1: this takes the verb deletecollection on the Releases of the namespace: pruneReleases deletes them`
+	get := "get secrets default/a"
+	policy := func(prune *bool) *core.Cluster {
+		return changed(stored(), func(c *core.Cluster) { c.Spec.DeletionPolicy = &core.ClusterDeletionPolicy{PruneReleases: prune} })
+	}
+	no := new(bool)
+	for name, test := range map[string]struct {
+		to, from *core.Cluster // from is nil on a create
+		asks     bool
+	}{
+		"created without":         {stored(), nil, false},
+		"created with no":         {policy(no), nil, false},
+		"created with half of it": {policy(nil), nil, false},
+		"created with yes":        {policy(yes()), nil, true},
+		"yes":                     {policy(yes()), stored(), true},
+		"yes for no":              {policy(yes()), policy(no), true},
+		"yes for half of it":      {policy(yes()), policy(nil), true},
+		"yes as before":           {policy(yes()), policy(yes()), false},
+		"no for yes":              {policy(no), policy(yes()), false},
+		"nothing for yes":         {stored(), policy(yes()), false},
+		"no":                      {policy(no), stored(), false},
+		"yes, of one that goes":   {policy(yes()), changed(stored(), func(c *core.Cluster) { c.DeletionTimestamp = &metav1.Time{} }), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			write := func(r *strategytest.Rights) error {
+				if test.from == nil {
+					return begin(t, r).Create(requestContext(""), test.to)
+				}
+				return begin(t, r).Update(requestContext(""), test.to, test.from, nil)
+			}
+			r := &strategytest.Rights{Held: []string{use, get, deletes}}
+			assert.NoError(t, write(r))
+			assert.Equal(t, test.asks, slices.Contains(r.Asked, deletes), "%v", r.Asked)
+			for _, held := range []string{"", "delete core.convoy.kumodo.io:releases default/", "deletecollection core.convoy.kumodo.io:releases other/", "deletecollection core.convoy.kumodo.io:clusters default/"} {
+				err := write(&strategytest.Rights{Held: []string{use, get, held}})
+				if !test.asks {
+					assert.NoError(t, err)
+					continue
+				}
+				assert.True(t, apierrors.IsForbidden(err), "%v", err)
+				assert.EqualError(t, err, refused, held)
+			}
 		})
 	}
 }
 
 // C2: no Secret of Entente's is used, whoever may read it. Other Clusters may be there.
 func TestC2OwnNamespaces(t *testing.T) {
-	r := &strategytest.Rights{Held: []string{"get secrets default/a", "get secrets default/b"}}
+	r := &strategytest.Rights{Held: []string{use, "get secrets default/a", "get secrets default/b"}}
 	renamed := changed(stored(), func(c *core.Cluster) { c.Spec.Agentless.Auth.Kubeconfig.SecretRef.Name = "b" })
 	for _, err := range []error{
 		begin(t, r, "entente", "default").Create(requestContext(""), stored()),
@@ -151,7 +265,7 @@ func TestC2OwnNamespaces(t *testing.T) {
 	} {
 		assert.EqualError(t, err, `clusters.core.convoy.kumodo.io "a.cluster" is forbidden: rule C2: no Cluster of this namespace may name a Secret`)
 	}
-	assert.Empty(t, r.Asked)
+	assert.Equal(t, []string{use, use}, r.Asked)
 	assert.NoError(t, begin(t, r, "default").Create(requestContext(""), changed(stored(), func(c *core.Cluster) { c.Spec = core.ClusterSpec{ConnectionMode: "inCluster"} })))
 	assert.NoError(t, begin(t, r, "default").Update(requestContext(""), changed(stored(), func(c *core.Cluster) { c.Finalizers = nil }), stored(), nil), "one that is there already can go")
 	assert.NoError(t, begin(t, r, "entente").Create(requestContext(""), stored()))
@@ -163,11 +277,11 @@ func TestC2WithoutAnAnswer(t *testing.T) {
 	r := &strategytest.Rights{Err: assert.AnError}
 	err := begin(t, r).Create(requestContext(""), stored())
 	require.True(t, apierrors.IsServiceUnavailable(err), "%v", err)
-	assert.EqualError(t, err, "rule C2: whether you may read what this Cluster names could not be checked; try again later")
+	assert.EqualError(t, err, "rule C1, C2, C4: whether you may write this Cluster so could not be checked; try again later")
 	assert.True(t, apierrors.IsServiceUnavailable(begin(t, &strategytest.Rights{}).Create(context.Background(), stored())))
 
 	cluster := naming()
-	r = &strategytest.Rights{}
+	r = &strategytest.Rights{Held: []string{use}}
 	for i := range guard.MaxQuestions + 1 {
 		name := fmt.Sprint("n", i)
 		cluster.Spec.Agentless.Auth.ExecPlugin.Env = append(cluster.Spec.Agentless.Auth.ExecPlugin.Env, core.EnvVar{Name: name, ValueFrom: &core.EnvVarSource{SecretKeyRef: &core.SecretKeySelector{Name: name}}})
@@ -177,7 +291,7 @@ func TestC2WithoutAnAnswer(t *testing.T) {
 	cluster.Spec.Agentless.Auth = core.ClusterAuthSpec{ExecPlugin: &core.ExecPluginAuthSpec{Env: cluster.Spec.Agentless.Auth.ExecPlugin.Env[4:]}}
 	err = begin(t, r).Create(requestContext(""), cluster)
 	assert.True(t, apierrors.IsForbidden(err), "%v", err)
-	assert.ErrorContains(t, err, "rule C2: this names more than 512 Secrets and ConfigMaps")
+	assert.ErrorContains(t, err, "rule C2: this names too many Secrets and ConfigMaps")
 	assert.Len(t, r.Asked, guard.MaxQuestions)
 }
 
@@ -186,4 +300,5 @@ func TestC2OtherKinds(t *testing.T) {
 	judge := begin(t, &strategytest.Rights{})
 	assert.True(t, apierrors.IsInternalError(judge.Create(requestContext(""), &metav1.Status{})))
 	assert.True(t, apierrors.IsInternalError(judge.Update(requestContext(""), &metav1.Status{}, stored(), nil)))
+	assert.True(t, apierrors.IsInternalError(judge.Update(requestContext(""), stored(), &metav1.Status{}, nil)))
 }

@@ -38,8 +38,9 @@ type Storage struct {
 }
 
 // NewStorage makes the endpoints of Cluster. The authorizer is the one of the server's
-// requests; it is asked what a write takes that has Secrets used (C2). In ownNamespaces,
-// which are Entente's, no Cluster names one.
+// requests; it is asked what a write takes that has Secrets used (C2), Releases deleted (C1),
+// or Releases go elsewhere (C4). In ownNamespaces, which are Entente's, no Cluster names a
+// Secret.
 func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, a authorizer.UnconditionalAuthorizer, ownNamespaces []string) (*Storage, error) {
 	g, err := newGuard(a, ownNamespaces)
 	if err != nil {
@@ -66,7 +67,7 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, a 
 		return nil, err
 	}
 	return &Storage{
-		Main:   plain.NewREST(guarded, nil, []string{"entente"}),
-		Status: plain.NewStatus(store, statusStrategy{strategy}, apiVersion),
+		Main:   plain.NewREST(core.Kind("Cluster"), guarded, nil, []string{"entente"}),
+		Status: plain.NewStatus(core.Kind("Cluster"), store, statusStrategy{strategy}, apiVersion),
 	}, nil
 }

@@ -32,7 +32,11 @@ import (
 )
 
 func reader() *strategytest.Rights {
-	return &strategytest.Rights{Held: []string{"get secrets default/a"}}
+	r := &strategytest.Rights{Held: []string{"get secrets default/a"}}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		r.Held = append(r.Held, "use core.convoy.kumodo.io:clusters default/"+name)
+	}
+	return r
 }
 
 // served are the endpoints over a real etcd, with the watch cache.
@@ -102,7 +106,7 @@ func TestLife(t *testing.T) {
 // K2: the status never creates an object, and the main resource by an apply only.
 func TestK2Creates(t *testing.T) { served(t).TestCreates(t) }
 
-// C2: the guard stands before each write of the main resource, and not before the status.
+// C1, C2, C4: the guard stands before each write of the main resource, and not before the status.
 func TestC2Guarded(t *testing.T) { served(t).TestGuarded(t) }
 
 // K2: metadata.name and metadata.namespace select, and no other field.

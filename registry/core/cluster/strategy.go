@@ -58,6 +58,7 @@ func parts() strategy.Parts[core.Cluster, *core.Cluster] {
 
 func (kindStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	parts().Create(obj)
+	strategy.BoundManagedFields(obj.(*core.Cluster))
 	// From the start, so that no Cluster goes without its Releases being seen to (C1).
 	cluster := obj.(*core.Cluster)
 	if !slices.Contains(cluster.Finalizers, corev1alpha1.FinalizerPruneReleases) {
@@ -68,6 +69,7 @@ func (kindStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 
 func (kindStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	parts().Update(obj, old)
+	strategy.BoundManagedFields(obj.(*core.Cluster))
 }
 
 func (kindStrategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
@@ -84,6 +86,7 @@ type statusStrategy struct{ kindStrategy }
 
 func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	parts().UpdateStatus(obj, old)
+	strategy.BoundManagedFields(obj.(*core.Cluster))
 }
 
 func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {

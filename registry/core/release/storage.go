@@ -65,7 +65,7 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, a 
 		return nil, err
 	}
 	return &Storage{
-		Main:   plain.NewREST(guarded, nil, []string{"entente"}),
-		Status: plain.NewStatus(store, statusStrategy{strategy}, apiVersion),
+		Main:   plain.NewREST(core.Kind("Release"), guarded, nil, []string{"entente"}),
+		Status: plain.NewStatus(core.Kind("Release"), store, statusStrategy{strategy}, apiVersion),
 	}, nil
 }

@@ -19,12 +19,15 @@ package release
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"entente.dev/entente/apis/core"
@@ -104,6 +107,62 @@ func TestK2SameObjects(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Equal(t, before, same)
+}
+
+// S1, C4: what fills a Release, its metadata and its status to their limits, each of whoever may
+// write it, leaves an object that can be written and deleted.
+func TestS1FullRelease(t *testing.T) {
+	s := served(t)
+	fill := strings.Repeat
+	managers := func(r *core.Release) {
+		at := metav1.Now()
+		for i := range 40 {
+			r.ManagedFields = append(r.ManagedFields, metav1.ManagedFieldsEntry{
+				Manager: fmt.Sprint("m", i), Operation: metav1.ManagedFieldsOperationApply, APIVersion: "core.convoy.kumodo.io/v1alpha1", Time: &at, FieldsType: "FieldsV1",
+				FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:` + fill("x", 5000) + `":{}}}}`),
+			})
+		}
+	}
+	_, err := s.Create("a")
+	require.NoError(t, err)
+	_, err = s.Write("a", func(r *core.Release) {
+		r.Annotations = map[string]string{"a": fill("<", 47<<10)} // each of which takes six bytes
+		for range 4 {
+			r.Spec.Mutations = append(r.Spec.Mutations, core.ReleaseMutation{Target: core.ReleaseMutationTarget{Kind: "A"}, Path: "/a", Expression: fill("<", 4000)})
+		}
+		for range 160 {
+			r.Spec.Mutations = append(r.Spec.Mutations, core.ReleaseMutation{Target: core.ReleaseMutationTarget{Kind: "A"}, Path: "/a", Expression: fill("x", 4096)})
+		}
+		object := `{"apiVersion":"v1","data":{"a":"` + fill("x", 10<<10) + `"},"kind":"ConfigMap","metadata":{"name":"a"}}`
+		r.Spec.Resources = []runtime.RawExtension{{Raw: []byte(object)}}
+		managers(r)
+	})
+	require.NoError(t, err)
+	full, err := s.WriteStatus("a", func(r *core.Release) {
+		r.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", Reason: "R", LastTransitionTime: metav1.Now(), Message: fill("m", 32<<10)}, {Type: "Other", Status: "True", Reason: "R", LastTransitionTime: metav1.Now(), Message: fill("m", 31<<10)}}
+		for range 340 {
+			r.Status.Objects = append(r.Status.Objects, core.ReleaseObject{Group: fill("g", 253), Version: fill("v", 63), Kind: fill("K", 63), Namespace: fill("n", 63), Name: fill("a", 253)})
+		}
+		r.Status.LastAttempted = &core.ReleaseAttempt{ResolvedCluster: fill("<", 2048)}
+		managers(r)
+	})
+	require.NoError(t, err)
+	var stored corev1alpha1.Release
+	require.NoError(t, corev1alpha1.Convert_core_Release_To_v1alpha1_Release(full, &stored, nil))
+	encoded, err := json.Marshal(stored)
+	require.NoError(t, err)
+	assert.Greater(t, len(encoded), 1460<<10, "it is full")
+	assert.Less(t, len(encoded), 1512<<10)
+
+	_, err = s.WriteStatus("a", func(r *core.Release) { r.Status.ObservedGeneration++ })
+	assert.NoError(t, err)
+	policy := metav1.DeletePropagationForeground
+	_, _, err = s.Main.Delete(requestContext(""), "a", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{PropagationPolicy: &policy})
+	require.NoError(t, err)
+	_, err = s.Write("a", func(r *core.Release) { r.Finalizers = nil; managers(r) })
+	require.NoError(t, err)
+	_, err = s.Status.Get(requestContext("status"), "a", &metav1.GetOptions{})
+	assert.True(t, apierrors.IsNotFound(err), "%v", err)
 }
 
 // K2: the status never creates an object, and the main resource by an apply only.

@@ -59,6 +59,7 @@ func parts() strategy.Parts[core.Release, *core.Release] {
 
 func (kindStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	parts().Create(obj)
+	strategy.BoundManagedFields(obj.(*core.Release))
 	release := obj.(*core.Release)
 	canonicalize(&release.Spec)
 	// From the start, so that no Release goes without its deletion policy being carried out.
@@ -70,6 +71,7 @@ func (kindStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 func (kindStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	canonicalize(&obj.(*core.Release).Spec)
 	parts().Update(obj, old)
+	strategy.BoundManagedFields(obj.(*core.Release))
 }
 
 func (kindStrategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
@@ -86,6 +88,7 @@ type statusStrategy struct{ kindStrategy }
 
 func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	parts().UpdateStatus(obj, old)
+	strategy.BoundManagedFields(obj.(*core.Release))
 }
 
 func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {

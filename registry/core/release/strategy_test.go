@@ -33,6 +33,7 @@ import (
 	"entente.dev/entente/apis/core"
 	"entente.dev/entente/apis/core/install"
 	corev1alpha1 "entente.dev/entente/apis/core/v1alpha1"
+	"entente.dev/entente/registry/strategy"
 	"entente.dev/entente/registry/strategy/strategytest"
 )
 
@@ -189,6 +190,25 @@ func TestC4EveryFault(t *testing.T) {
 			assert.Equal(t, test.want, strategytest.Faults(t, err))
 			assert.NotContains(t, fmt.Sprint(err), "CANARY")
 		})
+	}
+}
+
+// S1: who manages which fields is bounded, whichever way it is written.
+func TestS1ManagedFields(t *testing.T) {
+	s := newStrategy(newScheme(t))
+	much := metav1.NewFieldsV1(`{"f:` + strings.Repeat("x", strategy.MaxManagedFieldsBytes) + `":{}}`)
+	for name, prepare := range map[string]func(obj, old *core.Release){
+		"create": func(obj, _ *core.Release) { s.PrepareForCreate(t.Context(), obj) },
+		"update": func(obj, old *core.Release) { s.PrepareForUpdate(t.Context(), obj, old) },
+		"status": func(obj, old *core.Release) { statusStrategy{s}.PrepareForUpdate(t.Context(), obj, old) },
+	} {
+		now, before := metav1.Unix(1700000001, 0), metav1.Unix(1700000000, 0)
+		last := metav1.ManagedFieldsEntry{Manager: "last", Time: &now}
+		obj := changed(stored(), func(r *core.Release) {
+			r.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "first", Time: &before, FieldsV1: much}, last}
+		})
+		prepare(obj, stored())
+		assert.Equal(t, []metav1.ManagedFieldsEntry{last}, obj.ManagedFields, name)
 	}
 }
 

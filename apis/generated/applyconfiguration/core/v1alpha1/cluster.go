@@ -37,7 +37,7 @@ type ClusterApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// Standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// How the cluster is connected to, and what templates may know of it.
+	// How the cluster is connected to, and what templates may know of it. At most 256 KiB.
 	Spec *ClusterSpecApplyConfiguration `json:"spec,omitempty"`
 	// The cluster as it was seen last. Written by Entente.
 	Status *ClusterStatusApplyConfiguration `json:"status,omitempty"`

@@ -27,7 +27,7 @@ import (
 //
 // ClusterAgentStatus is the state of the agent of a cluster.
 type ClusterAgentStatusApplyConfiguration struct {
-	// Version of the agent.
+	// Version of the agent, at most 256 characters.
 	AgentVersion *string `json:"agentVersion,omitempty"`
 	// When the agent was heard of last.
 	LastHeartbeat *v1.Time `json:"lastHeartbeat,omitempty"`

@@ -35,11 +35,13 @@ type ClusterStatusApplyConfiguration struct {
 	// Ready: whether the cluster can be used: Reachable (it was connected to, and its
 	// version read), Unsupported (the connection mode or the auth type is not implemented),
 	// ProbeFailed (it could not be connected to, or its version not be read; tried again).
+	//
+	// At most 16, and 64 KiB.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// API versions that the cluster has, such as v1 and apps/v1, sorted. The last ones that
-	// were read stay while it is not reachable.
+	// API versions that the cluster has, such as v1 and apps/v1, sorted, at most 4,096, and
+	// 64 KiB. The last ones that were read stay while it is not reachable.
 	DiscoveredAPIVersions []string `json:"discoveredAPIVersions,omitempty"`
-	// Kubernetes version of the cluster, as it was read last.
+	// Kubernetes version of the cluster, as it was read last. At most 256 characters.
 	DiscoveredVersion *string `json:"discoveredVersion,omitempty"`
 	// When the cluster was seen last, to the minute.
 	LastSeen *metav1.Time `json:"lastSeen,omitempty"`

@@ -26,6 +26,7 @@ type ReleaseAttemptApplyConfiguration struct {
 	// Generation of the Release.
 	Generation *int64 `json:"generation,omitempty"`
 	// Address of the cluster: spec.agentless.server of the Cluster, empty in other modes.
+	// At most 2,048 characters.
 	ResolvedCluster *string `json:"resolvedCluster,omitempty"`
 }
 

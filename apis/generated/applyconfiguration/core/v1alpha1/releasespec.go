@@ -30,14 +30,14 @@ import (
 type ReleaseSpecApplyConfiguration struct {
 	// The Cluster, of the same namespace. It cannot be changed.
 	ClusterRef *ClusterReferenceApplyConfiguration `json:"clusterRef,omitempty"`
-	// The objects, whole, at most 256 and 1 MiB, each with apiVersion, kind and metadata.name,
-	// and none twice. One that is namespaced and says no namespace is for the namespace of the
+	// The objects, whole, at most 256, and with the mutations 768 KiB, each with apiVersion, kind
+	// and metadata.name, and none twice. One that is namespaced and says no namespace is for the namespace of the
 	// Release. None may say generateName, uid, resourceVersion, ownerReferences or
 	// managedFields; a status is not applied where it is a subresource. They can be read by
 	// everybody who may read the Release.
 	Resources []runtime.RawExtension `json:"resources,omitempty"`
 	// Changes that are made to the objects before they are applied, in this order, at most
-	// 256.
+	// 256, and with the objects 768 KiB.
 	Mutations []ReleaseMutationApplyConfiguration `json:"mutations,omitempty"`
 	// What happens to the objects when the Release is deleted: Delete or Orphan.
 	DeletionPolicy *corev1alpha1.ReleaseDeletionPolicy `json:"deletionPolicy,omitempty"`

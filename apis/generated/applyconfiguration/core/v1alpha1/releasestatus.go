@@ -32,12 +32,15 @@ type ReleaseStatusApplyConfiguration struct {
 	//
 	// Ready: whether all objects are in the cluster as the Release says: Applied,
 	// ClusterNotReady, ApplyFailed, MutationFailed, Deleting.
+	//
+	// At most 16, and 64 KiB.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// The attempt made last to bring the objects to the cluster.
 	LastAttempted *ReleaseAttemptApplyConfiguration `json:"lastAttempted,omitempty"`
 	// Generation of the object that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// The objects in the cluster that the Release has applied, and has not deleted.
+	// The objects in the cluster that the Release has applied, and has not deleted. At most
+	// 1,024, and 256 KiB.
 	Objects []ReleaseObjectApplyConfiguration `json:"objects,omitempty"`
 }
 
