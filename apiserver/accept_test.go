@@ -22,8 +22,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 
+	corev1alpha1 "entente.dev/entente/apis/core/v1alpha1"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/test/harness"
 )
@@ -32,14 +34,16 @@ import (
 // would take protobuf first. Each kind answers it in something else.
 func TestK2DeletedByMetadataClient(t *testing.T) {
 	t.Parallel()
-	s := harness.Start(t)
+	s := harness.Start(t, harness.WithClusters())
 	client, err := metadata.NewForConfig(metadata.ConfigFor(s.RESTConfig(t, harness.Admin)))
 	require.NoError(t, err)
 	capabilities := s.Client(t, harness.Admin).PeeringV1alpha1().PeeringCapabilities()
 	_, err = capabilities.Create(t.Context(), &peeringv1alpha1.PeeringCapability{ObjectMeta: metav1.ObjectMeta{Name: "some"}, Spec: peeringv1alpha1.PeeringCapabilitySpec{Version: "1"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	gv := peeringv1alpha1.SchemeGroupVersion
-	assert.NoError(t, client.Resource(gv.WithResource("projectpeers")).Namespace("default").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	for _, resource := range []schema.GroupVersionResource{gv.WithResource("projectpeers"), corev1alpha1.SchemeGroupVersion.WithResource("clusters"), corev1alpha1.SchemeGroupVersion.WithResource("releases")} {
+		assert.NoError(t, client.Resource(resource).Namespace("default").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}), resource)
+	}
 	for _, resource := range []string{"clusterpeers", "peeringcapabilities", "tokenexchangeproviders"} {
 		assert.NoError(t, client.Resource(gv.WithResource(resource)).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}), resource)
 	}

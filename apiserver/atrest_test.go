@@ -62,10 +62,14 @@ func withoutEncryption() harness.Option {
 	return harness.WithTransformers(func(value.ResourceTransformers) value.ResourceTransformers { return inTheClear{} })
 }
 
-// encryptionFile is an EncryptionConfiguration for all that is stored.
+// atRest is all that is stored, as an EncryptionConfiguration names it.
+const atRest = "clusterpeers.peering.entente.dev, peeringcapabilities.peering.entente.dev, projectpeers.peering.entente.dev, tokenexchangeproviders.peering.entente.dev, " +
+	"clusters.core.convoy.kumodo.io, releases.core.convoy.kumodo.io, ledger.peering.entente.dev"
+
+// encryptionFile is an EncryptionConfiguration for all that is stored, each by its name.
 func encryptionFile(providers ...string) string {
 	return "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n" +
-		"- resources: [clusterpeers.peering.entente.dev, peeringcapabilities.peering.entente.dev, projectpeers.peering.entente.dev, tokenexchangeproviders.peering.entente.dev, ledger.peering.entente.dev]\n  providers:\n  - " + strings.Join(providers, "\n  - ") + "\n"
+		"- resources: [" + atRest + "]\n  providers:\n  - " + strings.Join(providers, "\n  - ") + "\n"
 }
 
 func secretbox(name string) string {
@@ -225,8 +229,10 @@ func TestR17RefusesTheClear(t *testing.T) {
 		{"capabilities omitted", strings.Replace(encryptionFile(secretbox("a")), "peeringcapabilities.", "peeringcapability.", 1), "peeringcapabilities.peering.entente.dev"},
 		{"project peers omitted", strings.Replace(encryptionFile(secretbox("a")), "projectpeers.", "projectpeer.", 1), "projectpeers.peering.entente.dev"},
 		{"providers omitted", strings.Replace(encryptionFile(secretbox("a")), "tokenexchangeproviders.", "tokenexchangeprovider.", 1), "tokenexchangeproviders.peering.entente.dev"},
+		{"clusters omitted, which are not served", strings.Replace(encryptionFile(secretbox("a")), "clusters.", "cluster.", 1), "clusters.core.convoy.kumodo.io"},
+		{"releases omitted, which are not served", strings.Replace(encryptionFile(secretbox("a")), "releases.", "release.", 1), "releases.core.convoy.kumodo.io"},
 		{"ledger omitted", strings.Replace(encryptionFile(secretbox("a")), "ledger.", "ledgers.", 1), "ledger.peering.entente.dev"},
-		{"identity first", encryptionFile("identity: {}", secretbox("a")), "clusterpeers.peering.entente.dev, peeringcapabilities.peering.entente.dev, projectpeers.peering.entente.dev, tokenexchangeproviders.peering.entente.dev, ledger.peering.entente.dev"},
+		{"identity first", encryptionFile("identity: {}", secretbox("a")), atRest},
 	} {
 		path := harness.File(t, "encryption.yaml", tt.content)
 		_, err := harness.New(t, withEncryptionFile(path))

@@ -22,18 +22,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
+	corev1alpha1 "entente.dev/entente/apis/core/v1alpha1"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/registry/sensitive"
 )
 
 // auditedResources are the resources of our API groups, whose bodies audit may show,
-// masked. What is not listed is shown without bodies.
+// masked. What is not listed is shown without bodies: Releases, in which people put Secrets.
 func auditedResources() []sensitive.AuditedResource {
 	return []sensitive.AuditedResource{
 		{Resource: peeringv1alpha1.SchemeGroupVersion.WithResource("clusterpeers"), Kind: "ClusterPeer"},
 		{Resource: peeringv1alpha1.SchemeGroupVersion.WithResource("peeringcapabilities"), Kind: "PeeringCapability"},
 		{Resource: peeringv1alpha1.SchemeGroupVersion.WithResource("projectpeers"), Kind: "ProjectPeer"},
 		{Resource: peeringv1alpha1.SchemeGroupVersion.WithResource("tokenexchangeproviders"), Kind: "TokenExchangeProvider"},
+		{Resource: corev1alpha1.SchemeGroupVersion.WithResource("clusters"), Kind: "Cluster"},
 	}
 }
 

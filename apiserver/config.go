@@ -41,8 +41,13 @@ type Config struct {
 	// QuotaBackendBytes limits the embedded store's database, in bytes. 0 means
 	// the default of package etcd.
 	QuotaBackendBytes int64
+	// ServeGroups are API groups that are served beside peering.entente.dev: those of Groups
+	// that somebody wants.
+	ServeGroups []string
 	// Peering says how this cluster peers with others.
 	Peering PeeringConfig
+	// Clusters says how target clusters are dealt with, if their group is served.
+	Clusters ClustersConfig
 
 	ServerRun     *genericoptions.ServerRunOptions
 	Etcd          *genericoptions.EtcdOptions

@@ -23,6 +23,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
+	"entente.dev/entente/apis/core"
 	"entente.dev/entente/apis/peering"
 	"entente.dev/entente/apiserver/encryption"
 	"entente.dev/entente/apiserver/etcd"
@@ -37,6 +38,8 @@ func storedResources() []schema.GroupResource {
 		{Group: peering.GroupName, Resource: "peeringcapabilities"},
 		{Group: peering.GroupName, Resource: "projectpeers"},
 		{Group: peering.GroupName, Resource: "tokenexchangeproviders"},
+		{Group: core.GroupName, Resource: "clusters"},
+		{Group: core.GroupName, Resource: "releases"},
 		ledger.Resource(),
 	}
 }

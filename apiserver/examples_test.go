@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ import (
 // examples are the objects of our kinds in artifacts/examples.
 func examples(t *testing.T) (objects []unstructured.Unstructured) {
 	t.Helper()
-	for _, pattern := range []string{"*.yaml", "capabilities/*.yaml"} {
+	for _, pattern := range []string{"*.yaml", "capabilities/*.yaml", "clusters/*.yaml"} {
 		files, err := filepath.Glob("../artifacts/examples/" + pattern)
 		require.NoError(t, err)
 		require.NotEmpty(t, files)
@@ -49,7 +50,9 @@ func examples(t *testing.T) (objects []unstructured.Unstructured) {
 			for _, document := range strings.Split(string(content), "\n---\n") {
 				object := unstructured.Unstructured{}
 				require.NoError(t, yaml.UnmarshalStrict([]byte(document), &object.Object), file)
-				objects = append(objects, object)
+				if ours := []string{peeringVersion, convoyVersion}; slices.Contains(ours, object.GetAPIVersion()) {
+					objects = append(objects, object)
+				} // else it is what a host cluster needs beside
 			}
 		}
 	}
@@ -67,17 +70,24 @@ func collectionOf(t *testing.T, kind, namespace string) string {
 		return groupVersion + "/namespaces/" + namespace + "/projectpeers"
 	case "TokenExchangeProvider":
 		return groupVersion + "/tokenexchangeproviders"
+	case "Cluster", "Release":
+		return convoy + "/namespaces/" + namespace + "/" + strings.ToLower(kind) + "s"
 	}
 	require.FailNow(t, "no kind of ours", kind)
 	return ""
 }
 
-// K1: every example is accepted as it stands.
+// K1: every example is accepted as it stands, created or applied.
 func TestK1Examples(t *testing.T) {
-	s := startAlone(t)
+	s := startAlone(t, harness.WithClusters())
+	kinds := map[string]bool{}
 	for _, object := range examples(t) {
-		s.do(t, harness.Admin, http.MethodPost, collectionOf(t, object.GetKind(), "")+"?fieldValidation=Strict", encode(t, object.Object), revealing()).want(t, 201)
+		at, body := collectionOf(t, object.GetKind(), object.GetNamespace()), encode(t, object.Object)
+		s.do(t, harness.Admin, http.MethodPatch, at+"/"+object.GetName()+"?fieldManager=k1&fieldValidation=Strict&dryRun=All", body, as(applyPat), revealing()).want(t, 201)
+		s.do(t, harness.Admin, http.MethodPost, at+"?fieldValidation=Strict", body, revealing()).want(t, 201)
+		kinds[object.GetKind()] = true
 	}
+	assert.Equal(t, map[string]bool{"ClusterPeer": true, "PeeringCapability": true, "Cluster": true, "Release": true}, kinds)
 }
 
 // aHost has the resources that the examples are about.

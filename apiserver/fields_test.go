@@ -20,12 +20,15 @@ import (
 	"maps"
 )
 
-// fields are the fields of each kind as the reference has them, each with its type,
-// limits, enum and list type as OpenAPI says them. The reference names the
-// TokenExchangeProvider and does not describe it (G6).
-func fields() map[string]map[string]string {
-	return map[string]map[string]string{
-		"ClusterPeer": clusterPeerFields(), "PeeringCapability": capabilityFields(), "ProjectPeer": projectPeerFields(), "TokenExchangeProvider": providerFields(),
+// fields are the fields of each kind of each group as the reference has them, each with its
+// type, limits, enum and list type as OpenAPI says them. The reference names the
+// TokenExchangeProvider and does not describe it (G6); nor does it the Release (C4).
+func fields() map[string]map[string]map[string]string {
+	return map[string]map[string]map[string]string{
+		"peering.entente.dev": {
+			"ClusterPeer": clusterPeerFields(), "PeeringCapability": capabilityFields(), "ProjectPeer": projectPeerFields(), "TokenExchangeProvider": providerFields(),
+		},
+		"core.convoy.kumodo.io": {"Cluster": clusterFields(), "Release": releaseFields()},
 	}
 }
 
@@ -161,6 +164,112 @@ func providerFields() map[string]string {
 		"spec.usernamePrefix":       "string maxLength=64",
 		"status":                    "object",
 		"status.observedGeneration": "integer",
+	})
+}
+
+func clusterFields() map[string]string {
+	fields := map[string]string{
+		"spec":                                                    "object",
+		"spec.agent":                                              "object",
+		"spec.agentless":                                          "object",
+		"spec.agentless.auth":                                     "object",
+		"spec.agentless.auth.clientCert":                          "object",
+		"spec.agentless.auth.execPlugin":                          "object",
+		"spec.agentless.auth.execPlugin.args":                     "array list=atomic",
+		"spec.agentless.auth.execPlugin.args[]":                   "string",
+		"spec.agentless.auth.execPlugin.command":                  "string",
+		"spec.agentless.auth.execPlugin.credentialsRef":           "object",
+		"spec.agentless.auth.execPlugin.credentialsRef.name":      "string",
+		"spec.agentless.auth.execPlugin.credentialsRef.namespace": "string",
+		"spec.agentless.auth.execPlugin.env":                      "array list=map keys=name",
+		"spec.agentless.auth.execPlugin.env[]":                    "object",
+		"spec.agentless.auth.execPlugin.env[].name":               "string",
+		"spec.agentless.auth.execPlugin.env[].value":              "string",
+		"spec.agentless.auth.execPlugin.env[].valueFrom":          "object",
+		"spec.agentless.auth.kubeconfig":                          "object",
+		"spec.agentless.auth.oidc":                                "object",
+		"spec.agentless.auth.oidc.audience":                       "string",
+		"spec.agentless.auth.oidc.clientAuth":                     "object",
+		"spec.agentless.auth.oidc.clientAuth.clientSecret":        "object",
+		"spec.agentless.auth.oidc.clientAuth.privateKeyJWT":       "object",
+		"spec.agentless.auth.oidc.clientAuth.tlsClientAuth":       "object",
+		"spec.agentless.auth.oidc.clientAuth.type":                "string enum=clientSecret,privateKeyJWT,tlsClientAuth",
+		"spec.agentless.auth.oidc.clientID":                       "string",
+		"spec.agentless.auth.oidc.issuerURL":                      "string",
+		"spec.agentless.auth.oidc.scopes":                         "array list=atomic",
+		"spec.agentless.auth.oidc.scopes[]":                       "string",
+		"spec.agentless.auth.oidc.tls":                            "object",
+		"spec.agentless.auth.oidc.tls.insecureSkipVerify":         "boolean",
+		"spec.agentless.auth.token":                               "object",
+		"spec.agentless.auth.type":                                "string enum=clientCert,execPlugin,kubeconfig,oidc,token",
+		"spec.agentless.connectionParameters":                     "object",
+		"spec.agentless.connectionParameters.burst":               "integer minimum=0",
+		"spec.agentless.connectionParameters.qps":                 "integer minimum=0",
+		"spec.agentless.connectionParameters.timeout":             "string",
+		"spec.agentless.server":                                   "string maxLength=2048",
+		"spec.capabilities":                                       "object",
+		"spec.capabilities.apiVersions":                           "array list=atomic",
+		"spec.capabilities.apiVersions[]":                         "string",
+		"spec.capabilities.serverSideApply":                       "boolean",
+		"spec.connectionMode":                                     "string enum=agent,agentless,inCluster",
+		"spec.deletionPolicy":                                     "object",
+		"spec.deletionPolicy.pruneReleases":                       "boolean",
+		"spec.metadata":                                           "object",
+		"status":                                                  "object",
+		"status.agentStatus":                                      "object",
+		"status.agentStatus.agentVersion":                         "string",
+		"status.agentStatus.lastHeartbeat":                        "string",
+		"status.agentStatus.registeredAt":                         "string",
+		"status.discoveredAPIVersions":                            "array list=atomic",
+		"status.discoveredAPIVersions[]":                          "string",
+		"status.discoveredVersion":                                "string",
+		"status.lastSeen":                                         "string",
+		"status.observedGeneration":                               "integer",
+		"status.reachable":                                        "boolean",
+		"status.releaseCount":                                     "integer",
+	}
+	// References to a key of a Secret or a ConfigMap.
+	const auth = "spec.agentless.auth."
+	for _, path := range []string{
+		"spec.agentless.caPublicCertRef", auth + "clientCert.certRef", auth + "clientCert.keyRef", auth + "kubeconfig.secretRef", auth + "token.tokenRef",
+		auth + "execPlugin.env[].valueFrom.configMapKeyRef", auth + "execPlugin.env[].valueFrom.secretKeyRef",
+		auth + "oidc.clientAuth.clientSecret.clientSecretRef", auth + "oidc.clientAuth.privateKeyJWT.privateKeyRef",
+		auth + "oidc.clientAuth.tlsClientAuth.certRef", auth + "oidc.clientAuth.tlsClientAuth.keyRef", auth + "oidc.tls.caPublicCertRef",
+	} {
+		maps.Copy(fields, map[string]string{path: "object", path + ".name": "string", path + ".key": "string", path + ".optional": "boolean"})
+	}
+	return withConditions(fields)
+}
+
+func releaseFields() map[string]string {
+	return withConditions(map[string]string{
+		"spec":                                 "object",
+		"spec.clusterRef":                      "object",
+		"spec.clusterRef.name":                 "string",
+		"spec.deletionPolicy":                  "string default=Delete enum=Delete,Orphan",
+		"spec.mutations":                       "array list=atomic",
+		"spec.mutations[]":                     "object",
+		"spec.mutations[].expression":          "string maxLength=4096",
+		"spec.mutations[].path":                "string maxLength=1024",
+		"spec.mutations[].target":              "object",
+		"spec.mutations[].target.group":        "string",
+		"spec.mutations[].target.kind":         "string",
+		"spec.mutations[].target.name":         "string",
+		"spec.mutations[].target.namespace":    "string",
+		"spec.resources":                       "array list=atomic",
+		"spec.resources[]":                     "object",
+		"status":                               "object",
+		"status.lastAttempted":                 "object",
+		"status.lastAttempted.generation":      "integer",
+		"status.lastAttempted.resolvedCluster": "string",
+		"status.objects":                       "array list=atomic",
+		"status.objects[]":                     "object",
+		"status.objects[].group":               "string",
+		"status.objects[].kind":                "string",
+		"status.objects[].name":                "string",
+		"status.objects[].namespace":           "string",
+		"status.objects[].version":             "string",
+		"status.observedGeneration":            "integer",
 	})
 }
 

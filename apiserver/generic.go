@@ -27,7 +27,6 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
-	"entente.dev/entente/apis/peering"
 	"entente.dev/entente/apiserver/encryption"
 	"entente.dev/entente/registry/peering/clusterpeer"
 	"entente.dev/entente/registry/sensitive"
@@ -84,7 +83,7 @@ func genericConfig(ctx context.Context, config CompletedConfig, etcdOptions *gen
 		return clusterpeer.IsProxied(info) || ordinary(req, info)
 	}
 	generic.BuildHandlerChainFunc = func(apiHandler http.Handler, c *genericapiserver.Config) http.Handler {
-		groups := sets.New(peering.GroupName)
+		groups := sets.New(config.groups()...)
 		objects := sensitive.WithApplyBodyCheck(passOverProtobuf(apiHandler, groups), groups, c.MaxRequestBodyBytes, c.Serializer)
 		return genericapiserver.DefaultBuildHandlerChain(clusterpeer.WithProxied(apiHandler, objects), c)
 	}

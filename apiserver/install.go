@@ -31,6 +31,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
+	"entente.dev/entente/apis/core"
 	"entente.dev/entente/apis/generated/clientset/versioned"
 	"entente.dev/entente/apis/peering"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
@@ -68,11 +69,19 @@ func (s *Server) install(ctx context.Context, config CompletedConfig, generic *g
 	if err != nil {
 		return err
 	}
-	beside, err := s.mode.groups(generic)
+	groups, err := s.mode.groups(generic)
 	if err != nil {
 		return err
 	}
-	if err := server.InstallAPIGroups(append(beside, group)...); err != nil {
+	groups = append(groups, group)
+	if config.serves(core.GroupName) {
+		clusters, err := coreGroup(config.api, generic, s.mode.ownNamespaces())
+		if err != nil {
+			return err
+		}
+		groups = append(groups, clusters)
+	}
+	if err := server.InstallAPIGroups(groups...); err != nil {
 		return fmt.Errorf("could not install the API groups: %w", err)
 	}
 	return s.addControllers(ctx, config)

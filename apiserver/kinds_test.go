@@ -212,44 +212,52 @@ func asList(value any) []any {
 
 // K1: every field is in OpenAPI, with its limits.
 func TestK1OpenAPI(t *testing.T) {
-	s := startAPI(t)
-	for version, path := range map[string]string{"v2": "/openapi/v2", "v3": "/openapi/v3" + groupVersion} {
-		t.Run(version, func(t *testing.T) {
-			document := s.do(t, harness.Viewer, http.MethodGet, path, "").want(t, 200)
-			doc := document.object(t)
-			definitions, _ := doc["definitions"].(map[string]any)
-			if version == "v3" {
-				definitions, _ = field(doc, "components", "schemas").(map[string]any)
-			}
-			for kind, fields := range fields() {
-				got := map[string]string{}
-				walk(t, definitions, schemaOf(t, definitions, kind), "", got)
-				for path, want := range fields {
-					if version == "v2" { // the library serves no defaults in it
-						want = strings.Replace(want, " default=ServiceAccount", "", 1)
+	s := startAPI(t, harness.WithClusters())
+	for group, paths := range map[string][]string{
+		"peering.entente.dev": {
+			"clusterpeers/{name}/sensitive", "clusterpeers/{name}/status", "clusterpeers/{name}/proxy/{path}", "peeringcapabilities/{name}/status",
+			"namespaces/{namespace}/projectpeers/{name}/status", "tokenexchangeproviders/{name}/status",
+		},
+		"core.convoy.kumodo.io": {"namespaces/{namespace}/clusters/{name}/status", "namespaces/{namespace}/releases/{name}/status"},
+	} {
+		for version, path := range map[string]string{"v2": "/openapi/v2", "v3": "/openapi/v3/apis/" + group + "/v1alpha1"} {
+			t.Run(group+" "+version, func(t *testing.T) {
+				document := s.do(t, harness.Viewer, http.MethodGet, path, "").want(t, 200)
+				doc := document.object(t)
+				definitions, _ := doc["definitions"].(map[string]any)
+				if version == "v3" {
+					definitions, _ = field(doc, "components", "schemas").(map[string]any)
+				}
+				for kind, fields := range fields()[group] {
+					got := map[string]string{}
+					walk(t, definitions, schemaOf(t, definitions, group, kind), "", got)
+					for path, want := range fields {
+						if version == "v2" { // the library serves no defaults in it
+							want = strings.NewReplacer(" default=ServiceAccount", "", " default=Delete", "").Replace(want)
+						}
+						assert.Equal(t, want, got[path], "%s %s", kind, path)
 					}
-					assert.Equal(t, want, got[path], "%s %s", kind, path)
+					for path, line := range got {
+						assert.Contains(t, fields, path, "%s: not in the reference: %s", kind, line)
+					}
 				}
-				for path, line := range got {
-					assert.Contains(t, fields, path, "%s: not in the reference: %s", kind, line)
+				sensitive := map[bool]int{true: 2, false: 0}[version == "v2" || group == "peering.entente.dev"]
+				assert.Equal(t, sensitive, strings.Count(string(document.body), `"x-kubernetes-sensitive-data":true`), "exactly two fields are sensitive")
+				assert.Equal(t, sensitive, strings.Count(string(document.body), `x-kubernetes-sensitive-data`))
+				for _, path := range paths {
+					assert.Contains(t, string(document.body), path)
 				}
-			}
-			assert.Equal(t, 2, strings.Count(string(document.body), `"x-kubernetes-sensitive-data":true`), "exactly two fields are sensitive")
-			assert.Equal(t, 2, strings.Count(string(document.body), `x-kubernetes-sensitive-data`))
-			assert.Contains(t, string(document.body), "clusterpeers/{name}/sensitive")
-			for _, path := range []string{"clusterpeers/{name}/status", "clusterpeers/{name}/proxy/{path}", "peeringcapabilities/{name}/status", "namespaces/{namespace}/projectpeers/{name}/status", "tokenexchangeproviders/{name}/status"} {
-				assert.Contains(t, string(document.body), path)
-			}
-		})
+			})
+		}
 	}
 }
 
-// schemaOf is the schema of a kind of the group.
-func schemaOf(t testing.TB, definitions map[string]any, kind string) map[string]any {
+// schemaOf is the schema of a kind of a group.
+func schemaOf(t testing.TB, definitions map[string]any, group, kind string) map[string]any {
 	t.Helper()
 	for _, schema := range definitions {
 		for _, gvk := range asList(schema.(map[string]any)["x-kubernetes-group-version-kind"]) {
-			if g := gvk.(map[string]any); g["kind"] == kind && g["version"] == "v1alpha1" && g["group"] == "peering.entente.dev" {
+			if g := gvk.(map[string]any); g["kind"] == kind && g["version"] == "v1alpha1" && g["group"] == group {
 				return schema.(map[string]any)
 			}
 		}

@@ -39,6 +39,12 @@ func TestKubectl(t *testing.T) {
 	t.Run("Auth", func(t *testing.T) { testKubectlAuth(t, s) })
 }
 
+// Issue 8: what a person types about Clusters and Releases.
+func TestKubectlClusters(t *testing.T) {
+	s := harness.Start(t, harness.WithClusters())
+	conformance.Clusters(t, s, standaloneUsers())
+}
+
 // Without a host cluster there is no core group: what would be Events are log
 // lines (design, section 3). kubectl says that there are none, or why it cannot
 // show any.

@@ -36,6 +36,7 @@ import (
 	"entente.dev/entente/apiserver/encryption"
 	"entente.dev/entente/apiserver/host"
 	"entente.dev/entente/controllers"
+	"entente.dev/entente/controllers/targets"
 	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/registry/ledger"
 )
@@ -71,6 +72,10 @@ type mode interface {
 	// issuer reads who issues the tokens of this cluster's ServiceAccounts, as often as it
 	// is asked; nil: nobody.
 	issuer(ctx context.Context) (*protocol.Issuer, error)
+	// credentials reads what Clusters name.
+	credentials() targets.Credentials
+	// ownNamespaces are the namespaces of the host cluster that are this server's own.
+	ownNamespaces() []string
 	// cluster is the host cluster as the controllers reach it; nil without one.
 	cluster() *controllers.Host
 	// workloads is how requests of other clusters' workloads are carried to the host cluster,

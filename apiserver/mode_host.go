@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,13 +37,13 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
-	"entente.dev/entente/apis/peering"
-	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
+	"entente.dev/entente/apiserver/credentials"
 	"entente.dev/entente/apiserver/encryption"
 	"entente.dev/entente/apiserver/epoch"
 	"entente.dev/entente/apiserver/host"
 	"entente.dev/entente/apiserver/servingcert"
 	"entente.dev/entente/controllers"
+	"entente.dev/entente/controllers/targets"
 	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/registry/ledger"
 )
@@ -68,7 +69,7 @@ func newHostMode(ctx context.Context, config CompletedConfig) (*hostMode, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.Await(ctx, peering.GroupName); err != nil {
+	if err := h.Await(ctx, config.groups()...); err != nil {
 		return nil, err
 	}
 	if err := awaitKeys(ctx, keysInSecret(h)); err != nil {
@@ -84,10 +85,21 @@ func newHostMode(ctx context.Context, config CompletedConfig) (*hostMode, error)
 		config:  config,
 		host:    h,
 		uuid:    clusterUUID,
-		factory: informers.NewSharedInformerFactoryWithOptions(h.Client, informerResync, informers.WithTransform(onlyPoliciesFor(peering.GroupName))),
+		factory: informers.NewSharedInformerFactoryWithOptions(h.Client, informerResync, informers.WithTransform(onlyPoliciesFor(config.groups()...))),
 		monitor: h.NewMonitor(),
 		tokens:  h.NewIssuer(),
 	}, nil
+}
+
+// apiServices are the names of the APIServices of some groups, each of which has one version.
+func apiServices(groups []string) []string {
+	var names []string
+	for _, version := range storageVersions() {
+		if slices.Contains(groups, version.Group) {
+			names = append(names, version.Version+"."+version.Group)
+		}
+	}
+	return names
 }
 
 func (m *hostMode) prepare(ctx context.Context, _ int) (err error) {
@@ -140,7 +152,7 @@ func (m *hostMode) serving(options *genericoptions.SecureServingOptions) error {
 	m.certificate, err = servingcert.New(m.host.Client.CoreV1().Secrets(m.host.Namespace), servingcert.NewAPIServices(m.host.Dynamic), servingcert.Options{
 		Namespace:   m.host.Namespace,
 		Service:     m.config.Host.ServiceName,
-		APIServices: []string{peeringv1alpha1.SchemeGroupVersion.Version + "." + peering.GroupName},
+		APIServices: apiServices(m.config.groups()),
 	})
 	if err != nil {
 		return err
@@ -198,12 +210,21 @@ func (m *hostMode) issuer(ctx context.Context) (*protocol.Issuer, error) {
 	return &protocol.Issuer{URL: url, JWKS: jwks}, nil
 }
 
+func (m *hostMode) credentials() targets.Credentials {
+	return credentials.NewHost(m.host.Credentials.CoreV1())
+}
+
+func (m *hostMode) ownNamespaces() []string {
+	return []string{m.host.Namespace, m.config.Host.AccessNamespace}
+}
+
 func (m *hostMode) cluster() *controllers.Host {
 	return &controllers.Host{
 		Client: m.host.Client, Bulk: m.host.Bulk, Dynamic: m.host.Dynamic, Discovery: m.host.Discovery, Namespace: m.host.Namespace,
 		Self:                     m.host.Self(),
 		ConstrainedImpersonation: m.config.Host.Impersonation.constrained(m.host.ConstrainsImpersonation()),
 		AccessNamespace:          m.config.Host.AccessNamespace,
+		Config:                   m.host.Config(),
 	}
 }
 

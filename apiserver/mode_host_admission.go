@@ -79,13 +79,13 @@ func lacking(resources []string, serves func(schema.GroupVersionResource) bool) 
 	})
 }
 
-// onlyPoliciesFor empties policies that cannot match a resource of a group. The
+// onlyPoliciesFor empties policies that cannot match a resource of some groups. The
 // plugins follow the parameters of every policy that has some, of whatever kind;
 // for those of other groups this server has no right to, and no need.
-func onlyPoliciesFor(group string) cache.TransformFunc {
+func onlyPoliciesFor(groups ...string) cache.TransformFunc {
 	concerns := func(match *admissionregistrationv1.MatchResources) bool {
 		return match != nil && slices.ContainsFunc(match.ResourceRules, func(rule admissionregistrationv1.NamedRuleWithOperations) bool {
-			return slices.Contains(rule.APIGroups, group) || slices.Contains(rule.APIGroups, "*")
+			return slices.ContainsFunc(rule.APIGroups, func(group string) bool { return group == "*" || slices.Contains(groups, group) })
 		})
 	}
 	return func(object any) (any, error) {

@@ -19,6 +19,7 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -30,12 +31,14 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/events"
 
+	"entente.dev/entente/apiserver/credentials"
 	"entente.dev/entente/apiserver/encryption"
 	"entente.dev/entente/apiserver/epoch"
 	"entente.dev/entente/apiserver/host"
 	"entente.dev/entente/apiserver/standalone"
 	"entente.dev/entente/apiserver/standalone/reviews"
 	"entente.dev/entente/controllers"
+	"entente.dev/entente/controllers/targets"
 	"entente.dev/entente/peering/protocol"
 	"entente.dev/entente/registry/ledger"
 )
@@ -117,6 +120,16 @@ func (m *standaloneMode) events() events.EventSink { return nil }
 
 // issuer knows of nobody: there are no ServiceAccounts.
 func (m *standaloneMode) issuer(context.Context) (*protocol.Issuer, error) { return nil, nil }
+
+// credentials are files of the data folder.
+func (m *standaloneMode) credentials() targets.Credentials {
+	return credentials.NewFiles(filepath.Join(m.config.DataDir, secretsFolder))
+}
+
+// secretsFolder is where the files are that stand for Secrets, in the data folder.
+const secretsFolder = "secrets"
+
+func (m *standaloneMode) ownNamespaces() []string { return nil }
 
 // cluster is none: there are no namespaces, and nobody to grant anything.
 func (m *standaloneMode) cluster() *controllers.Host { return nil }

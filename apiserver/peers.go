@@ -55,17 +55,19 @@ import (
 // peers is the part of a server that deals with other clusters, beside the API: the
 // ledger, the gateway that they dial and the client that dials them.
 type peers struct {
-	config  PeeringConfig
-	self    exchange.Self
-	issuer  func(context.Context) (*protocol.Issuer, error)
-	host    *controllers.Host // nil: there is none
-	store   *clientv3.Client
-	ledger  *ledger.Ledger
-	claims  *record.IssuerClaims
-	unclaim func()
-	dialer  *client.Dialer
-	journal *journal
-	clock   clock.WithTicker
+	config PeeringConfig
+	self   exchange.Self
+	issuer func(context.Context) (*protocol.Issuer, error)
+	host   *controllers.Host // nil: there is none
+	// clusters is what the controllers of target clusters need; nil: they are not served.
+	clusters *controllers.Clusters
+	store    *clientv3.Client
+	ledger   *ledger.Ledger
+	claims   *record.IssuerClaims
+	unclaim  func()
+	dialer   *client.Dialer
+	journal  *journal
+	clock    clock.WithTicker
 
 	listener net.Listener     // nil: this cluster can only join
 	gateway  *gateway.Gateway // nil likewise
@@ -84,6 +86,7 @@ func newPeers(ctx context.Context, config CompletedConfig, storage storagebacken
 		self:     exchange.Self{ClusterUUID: mode.clusterUUID(), Endpoints: config.Peering.Endpoints},
 		issuer:   mode.issuer,
 		host:     mode.cluster(),
+		clusters: config.clusters(mode),
 		clock:    config.Peering.Clock,
 		listener: listener,
 		specs:    &specs{},
@@ -310,6 +313,11 @@ func (p *peers) controllers(clients versioned.Interface) (*controllers.Catalog, 
 	}
 	if p.gateway != nil {
 		config.Contacts = p.gateway
+	}
+	if p.clusters != nil {
+		clusters := *p.clusters
+		clusters.Recorder = p.journal.recorder
+		config.Clusters = &clusters
 	}
 	return controllers.NewCatalog(config)
 }

@@ -17,20 +17,28 @@ limitations under the License.
 package apiserver_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"entente.dev/entente/test/harness"
 )
 
 // plainKind is a kind without sensitive fields, as these tests ask for it.
 type plainKind struct {
-	kind, collection string
+	apiVersion, kind, collection string
+	// finalizer is on every object from the start; empty: none.
+	finalizer string
+	// fresh is the status of a new object.
+	fresh map[string]any
 	// status is one that may be written, and statusField where a word of it is.
 	status      string
 	statusField []string
@@ -42,10 +50,18 @@ type plainKind struct {
 	longest int
 }
 
+const (
+	peeringVersion = "peering.entente.dev/v1alpha1"
+	convoyVersion  = "core.convoy.kumodo.io/v1alpha1"
+	// convoy is where Clusters and Releases are, and fleet those of one namespace.
+	convoy = "/apis/" + convoyVersion
+	fleet  = convoy + "/namespaces/fleet"
+)
+
 func plainKinds() []plainKind {
 	return []plainKind{
 		{
-			kind: "PeeringCapability", collection: groupVersion + "/peeringcapabilities",
+			apiVersion: peeringVersion, kind: "PeeringCapability", collection: groupVersion + "/peeringcapabilities",
 			status:      `{"observedGeneration":1,"conditions":[{"type":"Valid","status":"True","reason":"OfATest","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}`,
 			statusField: []string{"observedGeneration"},
 			spec:        map[string]any{"version": "1.0.0", "consumers": []any{map[string]any{"name": "controller", "namespace": "module"}}},
@@ -53,19 +69,40 @@ func plainKinds() []plainKind {
 			longest:     63,
 		},
 		{
-			kind: "ProjectPeer", collection: groupVersion + "/namespaces/default/projectpeers",
+			apiVersion: peeringVersion, kind: "ProjectPeer", collection: groupVersion + "/namespaces/default/projectpeers",
 			status:      `{"state":"Paired","reason":"OfATest","capabilities":[{"name":"logs","version":"1","scope":["project"]}],"remoteNamespaces":["x"]}`,
 			statusField: []string{"state"},
 			longest:     63,
 		},
 		{
-			kind: "TokenExchangeProvider", collection: groupVersion + "/tokenexchangeproviders",
+			apiVersion: peeringVersion, kind: "TokenExchangeProvider", collection: groupVersion + "/tokenexchangeproviders",
 			status:      `{"observedGeneration":1,"conditions":[{"type":"Ready","status":"False","reason":"OfATest","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}`,
 			statusField: []string{"observedGeneration"},
 			spec: map[string]any{
 				"issuer": map[string]any{"url": "https://east.example", "jwks": `{"keys":[]}`}, "audiences": []any{"peering.entente.dev:u:logs"}, "usernamePrefix": "peer:u:",
 			},
 			change:  `{"spec":{"audiences":[]}}`,
+			longest: 253,
+		},
+		{
+			apiVersion: convoyVersion, kind: "Cluster", collection: fleet + "/clusters", finalizer: "cluster.core.convoy.kumodo.io/prune-releases",
+			fresh:       map[string]any{"reachable": false},
+			status:      `{"reachable":true,"observedGeneration":1,"discoveredVersion":"v1.37.2","releaseCount":3,"conditions":[{"type":"Ready","status":"True","reason":"OfATest","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}`,
+			statusField: []string{"observedGeneration"},
+			spec: map[string]any{"connectionMode": "agentless", "agentless": map[string]any{"server": "https://east.example:6443", "auth": map[string]any{
+				"type": "kubeconfig", "kubeconfig": map[string]any{"secretRef": map[string]any{"name": "east", "key": "kubeconfig"}},
+			}}},
+			change:  `{"spec":{"metadata":{"region":"east"}}}`,
+			longest: 253,
+		},
+		{
+			apiVersion: convoyVersion, kind: "Release", collection: fleet + "/releases", finalizer: "release.core.convoy.kumodo.io/prune-objects",
+			status:      `{"observedGeneration":1,"lastAttempted":{"generation":1,"resolvedCluster":"https://east.example:6443"},"objects":[{"version":"v1","kind":"ConfigMap","name":"a"}],"conditions":[{"type":"Ready","status":"False","reason":"OfATest","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}`,
+			statusField: []string{"lastAttempted", "resolvedCluster"},
+			spec: map[string]any{"clusterRef": map[string]any{"name": "east"}, "resources": []any{
+				map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "data": map[string]any{"text": "hello"}},
+			}},
+			change:  `{"spec":{"deletionPolicy":"Orphan"}}`,
 			longest: 253,
 		},
 	}
@@ -76,11 +113,16 @@ func (k plainKind) object(name string, labels ...string) map[string]any {
 	if len(labels) > 0 {
 		metadata["labels"] = map[string]any{labels[0]: "x"}
 	}
-	obj := map[string]any{"apiVersion": "peering.entente.dev/v1alpha1", "kind": k.kind, "metadata": metadata}
+	obj := map[string]any{"apiVersion": k.apiVersion, "kind": k.kind, "metadata": metadata}
 	if k.spec != nil {
-		obj["spec"] = k.spec
+		obj["spec"] = runtime.DeepCopyJSON(k.spec)
 	}
 	return obj
+}
+
+func finalizers(obj map[string]any) []string {
+	list, _, _ := unstructured.NestedStringSlice(obj, "metadata", "finalizers")
+	return list
 }
 
 func (k plainKind) path(name string) string { return k.collection + "/" + name }
@@ -95,10 +137,32 @@ func (k plainKind) list(t testing.TB, s *api, query string) []string {
 	return names
 }
 
+// awaitGone waits until no object that a query finds is left: what has a finalizer goes in
+// two steps.
+func (k plainKind) awaitGone(t testing.TB, s *api, query string) {
+	t.Helper()
+	if k.finalizer == "" {
+		require.Empty(t, k.list(t, s, query))
+		return
+	}
+	harness.Eventually(t, "what "+query+" finds is gone", func(context.Context) bool { return len(k.list(t, s, query)) == 0 })
+}
+
+// requireFresh requires that the status is that of a new object.
+func (k plainKind) requireFresh(t testing.TB, obj map[string]any, why string) {
+	t.Helper()
+	status, _ := field(obj, "status").(map[string]any)
+	if k.fresh == nil {
+		assert.Empty(t, status, why)
+		return
+	}
+	assert.Equal(t, k.fresh, status, why)
+}
+
 // K2: all verbs of an ordinary kind, for those without sensitive fields. No controller
 // runs, which would have its own mind about the objects.
 func TestK2PlainKinds(t *testing.T) {
-	s := startAlone(t)
+	s := startAlone(t, harness.WithClusters())
 	for _, k := range plainKinds() {
 		t.Run(k.kind, func(t *testing.T) {
 			t.Run("write", func(t *testing.T) { k.writes(t, s) })
@@ -119,7 +183,8 @@ func (k plainKind) writes(t *testing.T, s *api) {
 	sneaked := strings.TrimSuffix(body, "}") + `,"status":` + k.status + "}"
 	created := s.do(t, harness.Operator, http.MethodPost, k.collection, sneaked).want(t, 201).object(t)
 	assert.EqualValues(t, 1, generation(t, created))
-	assert.Empty(t, field(created, "status"), "the status is dropped on create")
+	k.requireFresh(t, created, "the status is dropped on create")
+	assert.Equal(t, k.finalizer != "", slices.Contains(finalizers(created), k.finalizer), "C1: it is there from the start")
 	s.do(t, harness.Operator, http.MethodPost, k.collection, body).want(t, 409)
 	s.do(t, harness.Viewer, http.MethodPost, k.collection, encode(t, k.object("v"))).want(t, 403)
 
@@ -189,8 +254,8 @@ func (k plainKind) applies(t *testing.T, s *api) {
 	assert.Contains(t, conflict.causes(t), ".metadata.labels.l")
 	taken := apply("a", "two&force=true", encode(t, set(t, k.object("a", "l"), "other", "metadata", "labels", "l"))).want(t, 200).object(t)
 	assert.Equal(t, "other", field(taken, "metadata", "labels", "l"))
-	ignored := apply("a", "three", `{"apiVersion":"peering.entente.dev/v1alpha1","kind":"`+k.kind+`","status":`+k.status+`}`).want(t, 200).object(t)
-	assert.Empty(t, field(ignored, "status"))
+	ignored := apply("a", "three", `{"apiVersion":"`+k.apiVersion+`","kind":"`+k.kind+`","status":`+k.status+`}`).want(t, 200).object(t)
+	k.requireFresh(t, ignored, "the status is not written here")
 	assert.NotContains(t, encode(t, field(ignored, "metadata", "managedFields")), "three", "nobody owns what was ignored")
 	s.do(t, harness.Operator, http.MethodPatch, k.path("none")+"/status?fieldManager=one", encode(t, k.object("none")), as(applyPat)).want(t, 404)
 }
@@ -200,7 +265,7 @@ func (k plainKind) statuses(t *testing.T, s *api) {
 	s.do(t, harness.Operator, http.MethodPost, k.collection, encode(t, set(t, k.object("s", "l"), []any{"test.entente.dev/wait"}, "metadata", "finalizers"))).want(t, 201)
 	before := s.do(t, harness.Viewer, http.MethodGet, k.path("s")+"/status", "").want(t, 200).object(t)
 	sneak := `{"metadata":{"labels":{"l":"sneaked"},"annotations":{"a":"sneaked"},"finalizers":[]},"spec":{"version":"9"},"status":` + k.status + `}`
-	whole := `{"apiVersion":"peering.entente.dev/v1alpha1","kind":"` + k.kind + `","metadata":{"name":"s","labels":{"l":"sneaked"}},"status":` + k.status + `}`
+	whole := `{"apiVersion":"` + k.apiVersion + `","kind":"` + k.kind + `","metadata":{"name":"s","labels":{"l":"sneaked"}},"status":` + k.status + `}`
 	for _, w := range []struct{ method, contentType, query, body string }{
 		{http.MethodPatch, mergePat, "?fieldValidation=Ignore", sneak},
 		{http.MethodPatch, smPatch, "?fieldValidation=Ignore", sneak},
@@ -253,7 +318,7 @@ func (k plainKind) reads(t *testing.T, s *api) {
 	assert.Len(t, first.items(t), 2)
 	assert.Len(t, rest.items(t), 1)
 	assert.Equal(t, k.kind+"List", rest.object(t)["kind"])
-	for _, selector := range []string{"spec.version%3D1.0.0", "spec.usernamePrefix%3Dx", "status.state%3DPaired", "metadata.uid%3D1"} {
+	for _, selector := range []string{"spec.version%3D1.0.0", "spec.usernamePrefix%3Dx", "status.state%3DPaired", "metadata.uid%3D1", "spec.clusterRef.name%3Deast", "spec.connectionMode%3DinCluster", "status.reachable%3Dtrue"} {
 		for _, r := range [][2]string{{"GET", "?"}, {"GET", "?watch=1&"}, {"DELETE", "?"}} {
 			s.do(t, harness.Admin, r[0], k.collection+r[1]+"fieldSelector="+selector, "").want(t, 400)
 		}
@@ -302,7 +367,11 @@ func (k plainKind) watches(t *testing.T, s *api) {
 				types = append(types, e.Type)
 			}
 		}
-		assert.Equal(t, []string{"ADDED", "MODIFIED", "MODIFIED", "DELETED"}, types)
+		want := []string{"ADDED", "MODIFIED", "MODIFIED", "DELETED"}
+		if k.finalizer != "" {
+			want = slices.Insert(want, 3, "MODIFIED") // deletion begins
+		}
+		assert.Equal(t, want, types)
 	}
 }
 
@@ -318,37 +387,49 @@ func (k plainKind) deletes(t *testing.T, s *api) {
 	require.Len(t, k.list(t, s, "?labelSelector=d"), 3)
 	gone := s.do(t, harness.Operator, http.MethodDelete, k.path("d-0"), "").want(t, 200).object(t)
 	assert.Equal(t, k.kind, gone["kind"], "a delete answers with the object")
+	assert.Equal(t, k.finalizer != "", field(gone, "metadata", "deletionTimestamp") != nil, "what has a finalizer is there until somebody has seen to it")
+	k.awaitGone(t, s, "?fieldSelector=metadata.name%3Dd-0")
 	left := len(k.list(t, s, ""))
 	answered := s.do(t, harness.Operator, http.MethodDelete, k.collection+"?labelSelector=d", "").want(t, 200)
 	assert.Len(t, answered.items(t), 2)
-	assert.Empty(t, k.list(t, s, "?labelSelector=d"))
+	k.awaitGone(t, s, "?labelSelector=d")
 	assert.Len(t, k.list(t, s, ""), left-2, "nothing else is deleted")
 }
 
-// K2: a ProjectPeer is one of its namespace, and lists go over one or all.
-func TestK2ProjectPeerNamespaces(t *testing.T) {
-	s := startAlone(t)
-	in := func(namespace string) string { return groupVersion + "/namespaces/" + namespace + "/projectpeers" }
-	body := `{"apiVersion":"peering.entente.dev/v1alpha1","kind":"ProjectPeer","metadata":{"name":"east"}}`
-	for _, namespace := range []string{"one", "two"} {
-		s.do(t, harness.Operator, http.MethodPost, in(namespace), body).want(t, 201)
+// K2: an object of these kinds is one of its namespace, and lists go over one or all.
+func TestK2Namespaces(t *testing.T) {
+	s := startAlone(t, harness.WithClusters())
+	for _, k := range plainKinds() {
+		group, rest, namespaced := strings.Cut(k.collection, "/namespaces/")
+		if !namespaced {
+			continue
+		}
+		t.Run(k.kind, func(t *testing.T) {
+			_, resource, _ := strings.Cut(rest, "/")
+			in := func(namespace string) string { return group + "/namespaces/" + namespace + "/" + resource }
+			body := encode(t, k.object("east"))
+			for _, namespace := range []string{"one", "two"} {
+				s.do(t, harness.Operator, http.MethodPost, in(namespace), body).want(t, 201)
+			}
+			s.do(t, harness.Operator, http.MethodPost, in("one"), encode(t, set(t, k.object("east"), "two", "metadata", "namespace"))).want(t, 400)
+			s.do(t, harness.Admin, http.MethodPost, group+"/"+resource, body).want(t, 405)
+			found := func(query string) int {
+				return len(s.do(t, harness.Viewer, http.MethodGet, group+"/"+resource+query, "").want(t, 200).items(t))
+			}
+			assert.Equal(t, 2, found(""))
+			assert.Equal(t, 2, found("?fieldSelector=metadata.name%3Deast"))
+			assert.Equal(t, 1, found("?fieldSelector=metadata.namespace%3Done"))
+			assert.Len(t, s.do(t, harness.Viewer, http.MethodGet, in("two"), "").want(t, 200).items(t), 1)
+			s.do(t, harness.Operator, http.MethodDelete, in("two"), "").want(t, 200)
+			k.awaitGone(t, s, "?fieldSelector=metadata.namespace%3Dtwo")
+			harness.Eventually(t, "one is left of two", func(context.Context) bool { return found("") == 1 })
+		})
 	}
-	s.do(t, harness.Operator, http.MethodPost, in("one"), strings.Replace(body, `"name"`, `"namespace":"two","name"`, 1)).want(t, 400)
-	s.do(t, harness.Admin, http.MethodPost, groupVersion+"/projectpeers", body).want(t, 405)
-	found := func(query string) int {
-		return len(s.do(t, harness.Viewer, http.MethodGet, groupVersion+"/projectpeers"+query, "").want(t, 200).items(t))
-	}
-	assert.Equal(t, 2, found(""))
-	assert.Equal(t, 2, found("?fieldSelector=metadata.name%3Deast"))
-	assert.Equal(t, 1, found("?fieldSelector=metadata.namespace%3Done"))
-	assert.Len(t, s.do(t, harness.Viewer, http.MethodGet, in("two"), "").want(t, 200).items(t), 1)
-	s.do(t, harness.Operator, http.MethodDelete, in("two"), "").want(t, 200)
-	assert.Equal(t, 1, found(""))
 }
 
 // K3: the Tables of these kinds.
 func TestK3PlainTables(t *testing.T) {
-	s := startAlone(t)
+	s := startAlone(t, harness.WithClusters())
 	for _, k := range plainKinds() {
 		s.do(t, harness.Operator, http.MethodPost, k.collection, encode(t, k.object("t"))).want(t, 201)
 		s.do(t, harness.Operator, http.MethodPatch, k.path("t")+"/status", `{"status":`+k.status+`}`, as(mergePat)).want(t, 200)
@@ -360,6 +441,11 @@ func TestK3PlainTables(t *testing.T) {
 		{plainKinds()[0], map[string]any{"Name": "t", "Version": "1.0.0", "Valid": "True", "Reason": "OfATest", "Rules": 0.0, "Consumers": 1.0}},
 		{plainKinds()[1], map[string]any{"Name": "t", "State": "Paired", "Cluster": "", "Remote Namespaces": 1.0, "Reason": "OfATest", "Capabilities": "logs"}},
 		{plainKinds()[2], map[string]any{"Name": "t", "Ready": "False", "Reason": "OfATest", "Issuer": "https://east.example", "Prefix": "peer:u:", "Audiences": 1.0}},
+		{plainKinds()[3], map[string]any{
+			"Name": "t", "Mode": "agentless", "Ready": "True", "Reason": "OfATest", "Version": "v1.37.2", "Releases": 3.0, "Last Seen": "",
+			"Server": "https://east.example:6443", "Auth": "kubeconfig", "API Versions": 0.0,
+		}},
+		{plainKinds()[4], map[string]any{"Name": "t", "Cluster": "east", "Ready": "False", "Reason": "OfATest", "Objects": 1.0, "Address": "https://east.example:6443"}},
 	} {
 		for _, path := range []string{test.kind.collection, test.kind.path("t"), test.kind.path("t") + "/status"} {
 			table := s.do(t, harness.Viewer, http.MethodGet, path, "", accept(tableType)).want(t, 200).object(t)
@@ -403,13 +489,15 @@ func TestK1CapabilityValidation(t *testing.T) {
 }
 
 // R15: what cannot be decoded is not quoted, here as in the rest of the group: somebody may
-// have mistaken one kind for another. What a patch makes of an object that is stored is
-// quoted by the library; in these kinds nothing is sensitive.
+// have mistaken one kind for another. Nor is what a patch makes of an object that is stored,
+// by whatever way of writing, and on whatever endpoint.
 func TestR15PlainKindsQuoteNoBody(t *testing.T) {
-	s := startAlone(t)
+	s := startAlone(t, harness.WithClusters())
 	for _, k := range plainKinds() {
-		s.do(t, harness.Operator, http.MethodPost, k.collection, encode(t, k.object("q"))).want(t, 201)
 		secret := s.secret()
+		stored := encode(t, set(t, k.object("q"), secret, "metadata", "annotations", "kept"))
+		s.do(t, harness.Operator, http.MethodPost, k.collection, stored, revealing()).want(t, 201)
+		applied := "apiVersion: " + k.apiVersion + "\nkind: " + k.kind + "\n"
 		for _, w := range []struct{ method, path, contentType, body string }{
 			{http.MethodPost, k.collection, jsonType, encode(t, joinPeer("x", secret))},
 			{http.MethodPost, k.collection, jsonType, `{"metadata":` + quote(secret) + `}`},
@@ -420,10 +508,20 @@ func TestR15PlainKindsQuoteNoBody(t *testing.T) {
 			{http.MethodPatch, k.path("q"), mergePat, secret},
 			{http.MethodPatch, k.path("q"), jsonPatch, `[` + quote(secret) + `]`},
 			{http.MethodPatch, k.path("q") + "?fieldManager=q", applyPat, "kind: " + k.kind + "\nmetadata: " + secret},
+			{http.MethodPatch, k.path("q"), mergePat, `{"metadata":{"labels":"x"}}`},
+			{http.MethodPatch, k.path("q"), smPatch, `{"metadata":{"labels":` + quote(secret) + `}}`},
+			{http.MethodPatch, k.path("q"), jsonPatch, `[{"op":"replace","path":"/metadata/annotations","value":"x"}]`},
+			{http.MethodPatch, k.path("q"), jsonPatch, `[{"op":"move","from":"/metadata/annotations/kept","path":"/metadata/name"}]`},
+			{http.MethodPatch, k.path("q"), jsonPatch, `[{"op":"test","path":"/metadata/annotations/kept","value":"x"}]`},
+			{http.MethodPatch, k.path("q") + "?fieldManager=q", applyPat, applied + "metadata: {labels: [" + secret + "]}"},
+			{http.MethodPatch, k.path("new") + "?fieldManager=q", applyPat, applied + "metadata: {labels: [" + secret + "]}"},
+			{http.MethodPatch, k.path("q") + "/status", mergePat, `{"status":"x"}`},
+			{http.MethodPatch, k.path("q") + "/status", jsonPatch, `[{"op":"add","path":"/status","value":` + quote(secret) + `}]`},
+			{http.MethodPatch, k.path("q") + "/status?fieldManager=q", applyPat, applied + "status: [" + secret + "]"},
 		} {
 			a := s.do(t, harness.Operator, w.method, w.path, w.body, as(w.contentType))
 			assert.GreaterOrEqual(t, a.code, 400, "%s: %s", a.request, a.body)
-			assert.Less(t, a.code, 500, "%s: %s", a.request, a.body)
+			assert.Less(t, a.code, 500, "%s: %s: %s", a.request, w.body, a.body)
 		}
 	}
 }
@@ -433,7 +531,7 @@ func TestR15PlainKindsQuoteNoBody(t *testing.T) {
 func TestR17PlainKinds(t *testing.T) {
 	for name, encrypted := range map[string]bool{"encrypted": true, "in the clear": false} {
 		t.Run(name, func(t *testing.T) {
-			var opts []harness.Option
+			opts := []harness.Option{harness.WithClusters()}
 			if !encrypted {
 				opts = append(opts, withoutEncryption())
 			}

@@ -24,6 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
+	coreinstall "entente.dev/entente/apis/core/install"
+	corev1alpha1 "entente.dev/entente/apis/core/v1alpha1"
 	peeringinstall "entente.dev/entente/apis/peering/install"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/apiserver/standalone/reviews"
@@ -40,7 +42,7 @@ type API struct {
 // NewAPI registers every group that the server can serve.
 func NewAPI() (*API, error) {
 	scheme := runtime.NewScheme()
-	for _, install := range []func(*runtime.Scheme) error{peeringinstall.Install, reviews.AddToScheme} {
+	for _, install := range []func(*runtime.Scheme) error{peeringinstall.Install, coreinstall.Install, reviews.AddToScheme} {
 		if err := install(scheme); err != nil {
 			return nil, fmt.Errorf("could not register an API group: %w", err)
 		}
@@ -59,5 +61,5 @@ func NewAPI() (*API, error) {
 
 // storageVersions are the versions in which objects are stored, one a group.
 func storageVersions() schema.GroupVersions {
-	return schema.GroupVersions{peeringv1alpha1.SchemeGroupVersion}
+	return schema.GroupVersions{peeringv1alpha1.SchemeGroupVersion, corev1alpha1.SchemeGroupVersion}
 }

@@ -66,6 +66,8 @@ type Config struct {
 	// ProjectLabel is the key of the label that says of a namespace to which project it
 	// belongs. Required with a host.
 	ProjectLabel string
+	// Clusters is what the controllers of target clusters need; nil: their kinds are not served.
+	Clusters *Clusters
 	// PeeringVersion is the version of this program, Alias the name that this cluster
 	// gives itself; either may be empty.
 	PeeringVersion, Alias string

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"entente.dev/entente/controllers/discovery"
 	"entente.dev/entente/controllers/grant"
@@ -48,6 +49,8 @@ type Host struct {
 	// ConstrainedImpersonation says that what the server may do as somebody else can be
 	// limited (H2).
 	ConstrainedImpersonation bool
+	// Config reaches the host cluster. It holds credentials.
+	Config *rest.Config
 	// AccessNamespace holds the Secrets by which workloads dial the peers, and nothing else.
 	AccessNamespace string
 }
@@ -89,6 +92,12 @@ func newHostView(config Config) (*hostView, error) {
 		return nil, err
 	}
 	return view, nil
+}
+
+// terminating tells whether a namespace is being deleted.
+func (v *hostView) terminating(name string) bool {
+	namespace, err := v.namespaces.Core().V1().Namespaces().Lister().Get(name)
+	return err == nil && namespace.DeletionTimestamp != nil
 }
 
 func (v *hostView) controllers() []controller {

@@ -52,6 +52,7 @@ func (m *making) all() error {
 	for _, step := range []func() error{
 		m.hostView, m.access,
 		m.peeringCA, m.peerProvider, m.tokenExchange, m.clusterPeer, m.offer, m.peerSync, m.dataAccess, m.selfCheck, m.capability, m.projectPeer, m.grant,
+		m.clusters,
 	} {
 		if err := step(); err != nil {
 			return err

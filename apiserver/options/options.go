@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -57,7 +58,9 @@ type Options struct {
 	Host              apiserver.HostConfig
 	DataDir           string
 	QuotaBackendBytes int64
+	ServeGroups       []string
 	Peering           Peering
+	Clusters          Clusters
 
 	ServerRun     *genericoptions.ServerRunOptions
 	Etcd          *genericoptions.EtcdOptions
@@ -76,10 +79,16 @@ func New() (*Options, error) {
 	if err := registry.Set(); err != nil {
 		return nil, fmt.Errorf("could not set the version: %w", err)
 	}
+	clusters, err := newClusters()
+	if err != nil {
+		return nil, err
+	}
 	o := &Options{
 		Host:              apiserver.HostConfig{ServiceName: DefaultServiceName, AccessNamespace: DefaultAccessNamespace, Impersonation: apiserver.ImpersonationAuto},
 		QuotaBackendBytes: etcd.DefaultQuotaBackendBytes,
+		ServeGroups:       apiserver.Groups()[:1],
 		Peering:           newPeering(),
+		Clusters:          clusters,
 		ServerRun:         genericoptions.NewServerRunOptionsForComponent("entente", registry),
 		Etcd:              NewEtcdOptions(),
 		SecureServing:     genericoptions.NewSecureServingOptions().WithLoopback(),
@@ -119,7 +128,11 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	entente.Int64Var(&o.QuotaBackendBytes, "etcd-quota-backend-bytes", o.QuotaBackendBytes,
 		"Largest size of the embedded store's database, in bytes. At the limit the store refuses writes until space is freed.")
 
+	entente.StringSliceVar(&o.ServeGroups, "serve-groups", o.ServeGroups,
+		"API groups that are served: "+strings.Join(apiserver.Groups(), " and ")+". Behind a host cluster each needs its APIService, and none of its kinds may be there as a CustomResourceDefinition.")
+
 	o.Peering.addFlags(sections.FlagSet("peering"))
+	o.Clusters.addFlags(sections.FlagSet("clusters"))
 	addExcept(sections.FlagSet("generic"), o.ServerRun.AddUniversalFlags,
 		"emulated-version", "min-compatibility-version", "feature-gates", "emulation-forward-compatible", "runtime-config-emulation-forward-compatible")
 	AddEtcdFlags(o.Etcd, sections.FlagSet("etcd"))
@@ -165,7 +178,9 @@ func (o *Options) Validate() error {
 	} else {
 		errs = append(errs, o.validateHost(embedded)...)
 	}
+	errs = append(errs, validateGroups(o.ServeGroups)...)
 	errs = append(errs, o.Peering.validate(o.Standalone)...)
+	errs = append(errs, o.Clusters.validate()...)
 	if embedded {
 		// The embedded store is known when it has started.
 		etcdOptions.StorageConfig.Transport.ServerList = []string{"embedded"}
@@ -224,7 +239,9 @@ func (o *Options) Config() apiserver.Config {
 		Host:              o.Host,
 		DataDir:           o.DataDir,
 		QuotaBackendBytes: o.QuotaBackendBytes,
+		ServeGroups:       o.ServeGroups,
 		Peering:           o.Peering.config(o.Standalone),
+		Clusters:          o.Clusters.config(o.Standalone),
 		ServerRun:         o.ServerRun,
 		Etcd:              o.Etcd,
 		SecureServing:     o.SecureServing,

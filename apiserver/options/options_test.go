@@ -93,10 +93,13 @@ func TestFlags(t *testing.T) {
 		}
 		return false
 	}
-	for _, name := range []string{"kubeconfig", "namespace", "service-name", "standalone", "data-dir", "etcd-servers", "tls-cert-file", "enable-priority-and-fairness"} {
+	for _, name := range []string{
+		"kubeconfig", "namespace", "service-name", "standalone", "data-dir", "etcd-servers", "tls-cert-file", "enable-priority-and-fairness",
+		"serve-groups", "cluster-resync", "release-delete-timeout", "feature-gates",
+	} {
 		assert.True(t, has(name), name)
 	}
-	for _, name := range []string{"authentication-kubeconfig", "authorization-kubeconfig", "storage-backend", "enable-admission-plugins", "feature-gates"} {
+	for _, name := range []string{"authentication-kubeconfig", "authorization-kubeconfig", "storage-backend", "enable-admission-plugins", "emulated-version"} {
 		assert.False(t, has(name), name)
 	}
 }

@@ -43,7 +43,8 @@ func decide(t *testing.T, e *Environment, attributes authorizer.Attributes) bool
 
 // Design section 3: admin may everything; operator every verb on every kind and
 // status but not clusterpeers/sensitive; viewer get, list and watch. G2, G4: nobody but
-// the admin escalates, binds or pairs. G8: nor sends anything to a peer.
+// the admin escalates, binds or pairs. G8: nor sends anything to a peer. C2, C4: the
+// operator may name files of the data folder in Clusters, and use every Cluster.
 func TestDefaultRights(t *testing.T) {
 	e := prepared(t, Config{DataDir: t.TempDir()})
 	require.Empty(t, e.Authorizer.Problems())
@@ -64,19 +65,29 @@ func TestDefaultRights(t *testing.T) {
 		"tokenexchangeproviders/status": {APIGroup: "peering.entente.dev", Resource: "tokenexchangeproviders", Subresource: "status"},
 		"clusterpeers/proxy":            {APIGroup: "peering.entente.dev", Resource: "clusterpeers", Subresource: "proxy"},
 		"others of the group":           {APIGroup: "peering.entente.dev", Resource: "others"},
-		"another group":                 {APIGroup: "core.convoy.kumodo.io", Resource: "clusters", Namespace: "default"},
-		"the core group":                {Resource: "secrets", Namespace: "default"},
+		"clusters":                      {APIGroup: "core.convoy.kumodo.io", Resource: "clusters", Namespace: "default"},
+		"clusters/status":               {APIGroup: "core.convoy.kumodo.io", Resource: "clusters", Subresource: "status", Namespace: "default"},
+		"releases":                      {APIGroup: "core.convoy.kumodo.io", Resource: "releases", Namespace: "default"},
+		"releases/status":               {APIGroup: "core.convoy.kumodo.io", Resource: "releases", Subresource: "status", Namespace: "default"},
+		"others of the convoy group":    {APIGroup: "core.convoy.kumodo.io", Resource: "others", Namespace: "default"},
+		"secrets":                       {Resource: "secrets", Namespace: "default"},
+		"configmaps":                    {Resource: "configmaps", Namespace: "default"},
+		"secrets of another group":      {APIGroup: "example.org", Resource: "secrets", Namespace: "default"},
+		"others of the core group":      {Resource: "serviceaccounts", Namespace: "default"},
 		"another group's peers":         {APIGroup: "example.org", Resource: "clusterpeers"},
+		"another group's clusters":      {APIGroup: "example.org", Resource: "clusters", Namespace: "default"},
 	}
 	may := map[string]map[string][]string{
 		"admin":    {},
 		"operator": {},
 		"viewer":   {},
 	}
-	for _, resource := range []string{"clusterpeers", "peeringcapabilities", "projectpeers", "tokenexchangeproviders"} {
+	for _, resource := range []string{"clusterpeers", "peeringcapabilities", "projectpeers", "tokenexchangeproviders", "clusters", "releases"} {
 		may["operator"][resource], may["operator"][resource+"/status"] = every, every
 		may["viewer"][resource], may["viewer"][resource+"/status"] = read, []string{"get"}
 	}
+	may["operator"]["clusters"] = append(slices.Clone(every), "use")
+	may["operator"]["secrets"], may["operator"]["configmaps"] = []string{"get"}, []string{"get"}
 	for resource := range resources {
 		may["admin"][resource] = all
 	}
@@ -112,6 +123,7 @@ func TestBasicRights(t *testing.T) {
 		"/api":                            {false, true},
 		"/apis":                           {false, true},
 		"/apis/peering.entente.dev":       {false, true},
+		"/apis/core.convoy.kumodo.io":     {false, true},
 		"/openapi/v2":                     {false, true},
 		"/openapi/v3/apis/peering":        {false, true},
 		"/metrics":                        {false, false},

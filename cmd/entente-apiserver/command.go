@@ -19,6 +19,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log" //nolint:depguard // where it writes to is what is set
 	"os/signal"
 	"syscall"
 
@@ -55,6 +56,7 @@ What is stored is encrypted, saved and restored by: entente-apiserver storage --
 			if err := logsapi.ValidateAndApply(o.Logs, nil); err != nil {
 				return err
 			}
+			log.SetOutput(discreet{logs.KlogWriter{}})
 			cliflag.PrintFlags(cmd.Flags())
 			if err := o.Validate(); err != nil {
 				return err

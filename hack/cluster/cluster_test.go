@@ -62,7 +62,7 @@ func newSite(t *testing.T) site {
 	require.NoError(t, err)
 	module, err := process.ModuleRoot()
 	require.NoError(t, err)
-	s := site{root: t.TempDir(), kube: bin, entente: entente, deploy: filepath.Join(module, "artifacts", "deploy")}
+	s := site{root: t.TempDir(), kube: bin, entente: entente, deploy: filepath.Join(module, "artifacts", "overlays", "clusters")}
 	t.Cleanup(func() {
 		result, err := process.Run(s.commandContext(context.Background(), "down", "--all"))
 		require.NoError(t, err)

@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&s.root, "root", ".local", "folder with a folder for each cluster")
 	flags.StringVar(&s.kube, "kube", filepath.Join("bin", "kube"), "folder with the binaries of Kubernetes")
 	flags.StringVar(&s.entente, "entente", filepath.Join("bin", "entente-apiserver"), "the program")
-	flags.StringVar(&s.deploy, "deploy", filepath.Join("artifacts", "deploy"), "folder with the manifests")
+	flags.StringVar(&s.deploy, "deploy", filepath.Join("artifacts", "overlays", "clusters"), "folder with the manifests")
 	flags.BoolVar(&all, "all", false, "every cluster (down)")
 	if err := flags.Parse(args[1:]); err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)

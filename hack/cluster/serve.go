@@ -37,10 +37,13 @@ const (
 	lockFD = 3
 )
 
-// users are who a cluster has besides admin, and the ClusterRole of each. Both may
-// also see what is not Entente's.
-func users() map[string]string {
-	return map[string]string{"operator": "entente-operator", "viewer": "entente-viewer"}
+// users are who a cluster has besides admin, and the ClusterRoles of each. Both may also see
+// what is not Entente's.
+func users() map[string][]string {
+	return map[string][]string{
+		"operator": {"entente-operator", "entente-clusters-operator", "entente-releases-operator", "view"},
+		"viewer":   {"entente-viewer", "entente-clusters-viewer", "view"},
+	}
 }
 
 // serve runs the cluster until ctx is done.
@@ -62,7 +65,7 @@ func (c cluster) serve(ctx context.Context) error {
 	if err := control.Start(ctx); err != nil {
 		return err
 	}
-	entente, err := install.Install(ctx, control, install.Options{Binary: c.entente, Deploy: c.deploy})
+	entente, err := install.Install(ctx, control, install.Options{Binary: c.entente, Deploy: c.deploy, Clusters: true})
 	if err == nil {
 		err = c.hold(ctx, control, entente)
 		err = errors.Join(err, entente.Stop())
@@ -73,11 +76,11 @@ func (c cluster) serve(ctx context.Context) error {
 // hold makes what people need, says that the cluster is up, and looks after it
 // until ctx is done or something has died.
 func (c cluster) hold(ctx context.Context, control *kube.ControlPlane, entente *install.Entente) error {
-	for user, role := range users() {
+	for user, roles := range users() {
 		if _, err := control.AddUser(user); err != nil {
 			return err
 		}
-		for _, role := range []string{role, "view"} {
+		for _, role := range roles {
 			if err := control.Bind(ctx, user, role); err != nil {
 				return err
 			}

@@ -35,10 +35,13 @@ import (
 	"syscall"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
+	corev1alpha1 "entente.dev/entente/apis/core/v1alpha1"
 	"entente.dev/entente/apis/generated/clientset/versioned"
+	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/test/kube"
 	"entente.dev/entente/test/process"
 )
@@ -71,6 +74,9 @@ type Options struct {
 	// Deploy is the folder that is given to kustomize. Default: artifacts/deploy of
 	// the module.
 	Deploy string
+	// Clusters has Clusters and Releases served too; Deploy is artifacts/overlays/clusters by
+	// default then. Target clusters may be on the loopback interface.
+	Clusters bool
 	// Dir is the folder for the log and the data, mode 0700. Default: entente/ in
 	// the folder of the control plane.
 	Dir string
@@ -94,7 +100,9 @@ type Entente struct {
 	// advertised are the gateways of all replicas, which share it.
 	advertised *[]string
 	shipped    []grant
-	died       chan error
+	// clusterRoles are the rules of the shipped ClusterRoles.
+	clusterRoles map[string][]rbacv1.PolicyRule
+	died         chan error
 
 	mu      sync.Mutex
 	process *process.Process
@@ -188,6 +196,9 @@ func (e *Entente) complete() error {
 			return err
 		}
 		e.options.Deploy = filepath.Join(root, "artifacts", "deploy")
+		if e.options.Clusters {
+			e.options.Deploy = filepath.Join(root, "artifacts", "overlays", "clusters")
+		}
 	}
 	if e.options.Dir == "" {
 		e.options.Dir = filepath.Join(e.cluster.Dir, "entente")
@@ -205,9 +216,19 @@ func (e *Entente) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.shipped = m.grants
+	e.shipped, e.clusterRoles = m.grants, m.clusterRoles
 	_, err = e.cluster.MustKubectl(ctx, kube.Admin, m.yaml, "apply", "-f", "-")
 	return err
+}
+
+// Binds says of a RoleBinding of a shipped ClusterRole to Entente that it is there.
+func (e *Entente) Binds(namespace, name, clusterRole string) error {
+	rules, shipped := e.clusterRoles[clusterRole]
+	if !shipped {
+		return fmt.Errorf("could not take the binding into account: no ClusterRole %s is shipped", clusterRole)
+	}
+	e.shipped = append(e.shipped, grant{kind: "RoleBinding", namespace: namespace, name: name, roleKind: "ClusterRole", role: clusterRole, rules: rules})
+	return nil
 }
 
 // RenewToken gets another token, which is valid for TokenLifetime; the running
@@ -257,6 +278,9 @@ func (e *Entente) flags() []string {
 		"--gateway-port=" + strconv.Itoa(e.gatewayPort),
 		"--gateway-allow-local-endpoints",
 		"--cluster-alias=" + e.cluster.Name,
+	}
+	if e.options.Clusters {
+		flags = append(flags, "--serve-groups="+peeringv1alpha1.GroupName+","+corev1alpha1.GroupName, "--cluster-allow-local-endpoints")
 	}
 	for _, endpoint := range *e.advertised {
 		flags = append(flags, "--gateway-endpoint="+endpoint)

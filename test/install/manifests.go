@@ -34,6 +34,8 @@ import (
 type manifests struct {
 	yaml   string
 	grants []grant
+	// clusterRoles are the rules of the shipped ClusterRoles.
+	clusterRoles map[string][]rbacv1.PolicyRule
 }
 
 // grant is a binding of Entente's ServiceAccount. Rules is empty if the role is
@@ -81,11 +83,11 @@ func outsideCluster(shipped string, port int) (*manifests, error) {
 	if services != 1 || apiServices == 0 {
 		return nil, fmt.Errorf("could not change the manifests: found %d Services %s and %d APIServices", services, service, apiServices)
 	}
-	grants, err := grants(objects)
+	grants, clusterRoles, err := grants(objects)
 	if err != nil {
 		return nil, err
 	}
-	return &manifests{yaml: out.String(), grants: grants}, nil
+	return &manifests{yaml: out.String(), grants: grants, clusterRoles: clusterRoles}, nil
 }
 
 func decode(content string) ([]*unstructured.Unstructured, error) {
@@ -104,8 +106,9 @@ func decode(content string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// grants finds what the manifests grant to Entente's ServiceAccount.
-func grants(objects []*unstructured.Unstructured) ([]grant, error) {
+// grants finds what the manifests grant to Entente's ServiceAccount, and the rules of their
+// ClusterRoles.
+func grants(objects []*unstructured.Unstructured) ([]grant, map[string][]rbacv1.PolicyRule, error) {
 	type role struct{ kind, namespace, name string }
 	rules := map[role][]rbacv1.PolicyRule{}
 	for _, object := range objects {
@@ -115,9 +118,15 @@ func grants(objects []*unstructured.Unstructured) ([]grant, error) {
 		// A ClusterRole has the same fields.
 		var decoded rbacv1.Role
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &decoded); err != nil {
-			return nil, fmt.Errorf("could not read %s %s: %w", object.GetKind(), object.GetName(), err)
+			return nil, nil, fmt.Errorf("could not read %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 		rules[role{object.GetKind(), object.GetNamespace(), object.GetName()}] = decoded.Rules
+	}
+	clusterRoles := map[string][]rbacv1.PolicyRule{}
+	for of, granted := range rules {
+		if of.kind == "ClusterRole" {
+			clusterRoles[of.name] = granted
+		}
 	}
 	var found []grant
 	for _, object := range objects {
@@ -127,7 +136,7 @@ func grants(objects []*unstructured.Unstructured) ([]grant, error) {
 		// A ClusterRoleBinding has the same fields.
 		var binding rbacv1.RoleBinding
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &binding); err != nil {
-			return nil, fmt.Errorf("could not read %s %s: %w", object.GetKind(), object.GetName(), err)
+			return nil, nil, fmt.Errorf("could not read %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 		ours := slices.ContainsFunc(binding.Subjects, func(subject rbacv1.Subject) bool {
 			return subject.Kind == rbacv1.ServiceAccountKind && subject.Namespace == Namespace && subject.Name == ServiceAccount
@@ -144,5 +153,5 @@ func grants(objects []*unstructured.Unstructured) ([]grant, error) {
 			roleKind: ref.kind, role: ref.name, rules: rules[ref],
 		})
 	}
-	return found, nil
+	return found, clusterRoles, nil
 }

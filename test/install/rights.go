@@ -77,7 +77,13 @@ func compare(user string, shipped []grant, events []auditv1.Event) Rights {
 	}
 	used := make([]bool, len(rights))
 	for _, event := range events {
-		if event.User.Username != user || event.ImpersonatedUser != nil {
+		if event.User.Username != user {
+			continue
+		}
+		if as := event.ImpersonatedUser; as != nil {
+			for i, right := range rights {
+				used[i] = used[i] || right.impersonates(as.Username)
+			}
 			continue
 		}
 		if refused(event) {
@@ -120,6 +126,15 @@ type right struct {
 	// reason is how the audit annotation of a call that this binding allowed begins.
 	reason string
 	covers func(auditv1.Event) bool
+	// account is the ServiceAccount, NAMESPACE:NAME, as which the right lets one act; empty:
+	// none.
+	account string
+}
+
+// impersonates tells whether the right is needed to act as a user. The audit log does not say
+// by which binding that was allowed.
+func (r right) impersonates(username string) bool {
+	return r.account != "" && username == "system:serviceaccount:"+r.account
 }
 
 func (g grant) rights() []right {
@@ -136,9 +151,14 @@ func (g grant) rights() []right {
 	for _, rule := range g.rules {
 		for _, verb := range rule.Verbs {
 			for _, part := range parts(rule) {
+				account := ""
+				if verb == "impersonate" && part.account != "" && g.namespace != "" {
+					account = g.namespace + ":" + part.account
+				}
 				rights = append(rights, right{
-					name:   name + ": " + verb + " " + part.name,
-					reason: reason,
+					account: account,
+					name:    name + ": " + verb + " " + part.name,
+					reason:  reason,
 					covers: func(event auditv1.Event) bool {
 						return slices.ContainsFunc(uses(event), func(used auditv1.Event) bool { return matches(verb, used.Verb) && part.covers(used) })
 					},
@@ -173,7 +193,11 @@ func parts(rule rbacv1.PolicyRule) []right {
 				if name != "" {
 					text += " " + name
 				}
-				found = append(found, right{name: text, covers: func(event auditv1.Event) bool {
+				account := ""
+				if group == "" && resource == "serviceaccounts" {
+					account = name
+				}
+				found = append(found, right{name: text, account: account, covers: func(event auditv1.Event) bool {
 					ref := event.ObjectRef
 					if ref == nil {
 						return false

@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 
+	corev1alpha1 "entente.dev/entente/apis/core/v1alpha1"
 	peeringv1alpha1 "entente.dev/entente/apis/peering/v1alpha1"
 	"entente.dev/entente/test/kube"
 )
@@ -51,14 +52,28 @@ func (e *Entente) AwaitServed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	gv := peeringv1alpha1.SchemeGroupVersion
+	served := []schema.GroupVersionResource{peeringv1alpha1.SchemeGroupVersion.WithResource("clusterpeers")}
+	if e.options.Clusters {
+		served = append(served, corev1alpha1.SchemeGroupVersion.WithResource("clusters"))
+	}
+	for _, resource := range served {
+		if err := e.awaitGroup(ctx, client, disco, resource); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitGroup waits until a group is served, by one of its resources.
+func (e *Entente) awaitGroup(ctx context.Context, client dynamic.Interface, disco discovery.DiscoveryInterface, resource schema.GroupVersionResource) error {
+	gv := resource.GroupVersion()
 	if err := e.await(ctx, "the APIService is available", func(ctx context.Context) error {
 		return available(ctx, client, gv)
 	}); err != nil {
 		return err
 	}
 	if err := e.await(ctx, "requests get through", func(ctx context.Context) error {
-		_, err := client.Resource(gv.WithResource("clusterpeers")).List(ctx, metav1.ListOptions{Limit: 1})
+		_, err := client.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
 		return err
 	}); err != nil {
 		return err

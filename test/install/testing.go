@@ -47,9 +47,22 @@ func Start(t testing.TB, cluster *kube.Cluster, flags ...string) *Installed {
 // first.
 func Prepare(t testing.TB, cluster *kube.Cluster, flags ...string) *Installed {
 	t.Helper()
-	e, err := New(t.Context(), cluster.ControlPlane, Options{Flags: flags})
+	return PrepareWith(t, cluster, Options{Flags: flags})
+}
+
+// PrepareWith installs Entente as the options say, without starting it.
+func PrepareWith(t testing.TB, cluster *kube.Cluster, options Options) *Installed {
+	t.Helper()
+	e, err := New(t.Context(), cluster.ControlPlane, options)
 	require.NoError(t, err)
 	return installed(t, e)
+}
+
+// Binds says of a RoleBinding of a shipped ClusterRole to Entente, which is not shipped itself,
+// that it is there: its rights are held against what Entente asks for, like those that are.
+func (i *Installed) Binds(t testing.TB, namespace, name, clusterRole string) {
+	t.Helper()
+	require.NoError(t, i.Entente.Binds(namespace, name, clusterRole))
 }
 
 // installed stops Entente when the test ends.

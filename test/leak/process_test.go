@@ -35,6 +35,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"entente.dev/entente/apiserver"
 	"entente.dev/entente/test/harness"
 )
 
@@ -61,6 +62,7 @@ func (s *suite) start(t *testing.T) {
 		"--standalone", "--data-dir", s.Dir, "--secure-port", "0", "-v=10", "--profiling", "--contention-profiling",
 		"--audit-policy-file", write("policy.yaml", auditPolicy), "--audit-log-path", file("audit.log"), "--audit-log-maxsize", "100000", "--audit-webhook-config-file", s.auditWebhook(t, file("webhook.kubeconfig")),
 		"--authorizer-record", file("authorizer.log"), "--erring-user", erring, "--hanging-user", hanging,
+		"--serve-groups", strings.Join(apiserver.Groups(), ","),
 	}
 	s.cmd = exec.CommandContext(s.t.Context(), s.plan.binary, append(args, s.plan.flags...)...)
 	s.cmd.Env = append(os.Environ(), s.plan.env...)
@@ -109,11 +111,11 @@ func (s *suite) auditWebhook(t *testing.T, path string) string {
 }
 
 // stop stops the server and records what it leaves behind: everything in its folder but
-// its socket, and the files that do not belong to it.
+// its socket, and the files that do not belong to it, such as those that stand for Secrets.
 func (s *suite) stop(t *testing.T) {
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	assert.NoError(t, s.cmd.Wait(), "the server did not end as it should")
-	require.NoError(t, s.recorder.AddFolder("store", s.Dir, "run"))
+	require.NoError(t, s.recorder.AddFolder("store", s.Dir, "run", harness.SecretsFolder))
 	// It told what it was asked to tell.
 	for name, holds := range map[string]string{"audit.log": `"requestObject":{`, "output": "httplog.go", "authorizer.log": `"subresource":"sensitive"`} {
 		content, err := os.ReadFile(filepath.Join(filepath.Dir(s.Dir), name))
