@@ -29,8 +29,10 @@ import (
 	"k8s.io/klog/v2"
 
 	corev1alpha1 "entente.dev/entente/apis/core/v1alpha1"
+	"entente.dev/entente/apis/core/validation"
 	corev1alpha1ac "entente.dev/entente/apis/generated/applyconfiguration/core/v1alpha1"
 	"entente.dev/entente/controllers/conditions"
+	"entente.dev/entente/peering/record"
 )
 
 // show writes the status that a Release should have, if it has another one. The Cluster may be
@@ -90,11 +92,23 @@ func (c *Controller) status(release *corev1alpha1.Release, cluster *corev1alpha1
 	}
 	status.Objects = nil
 	if known := c.ledger.Release(string(release.UID)); known != nil {
-		for _, o := range known.Objects {
-			status.Objects = append(status.Objects, corev1alpha1.ReleaseObject{Group: o.Group, Version: o.Version, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name})
-		}
+		status.Objects = shown(known.Objects)
 	}
 	return status
+}
+
+// shown are the objects that a status shows: all, unless their names are so long that it has no
+// room for them.
+func shown(objects []record.ReleaseObject) (all []corev1alpha1.ReleaseObject) {
+	const around = len(`{"group":"","version":"","kind":"","namespace":"","name":""},`)
+	room := validation.MaxObjectsBytes
+	for _, o := range objects {
+		if room -= around + len(o.Group) + len(o.Version) + len(o.Kind) + len(o.Namespace) + len(o.Name); room < 0 {
+			break
+		}
+		all = append(all, corev1alpha1.ReleaseObject{Group: o.Group, Version: o.Version, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name})
+	}
+	return all
 }
 
 // configuration is everything in a status that this controller owns: what is left out of it

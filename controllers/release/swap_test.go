@@ -17,6 +17,7 @@ limitations under the License.
 package release
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -27,6 +28,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	corev1alpha1 "entente.dev/entente/apis/core/v1alpha1"
+	"entente.dev/entente/apis/core/validation"
+	"entente.dev/entente/peering/record"
 )
 
 // C4: another cluster that comes to answer under the address between two probes is found out
@@ -162,4 +165,19 @@ func TestC4RecordIsBounded(t *testing.T) {
 	f.applies("shop")
 	_, known := f.listed("shop")
 	assert.Len(t, known, 200)
+}
+
+// S1: a status shows what it has room for.
+func TestS1ShownObjects(t *testing.T) {
+	var objects []record.ReleaseObject
+	for i := range maxObjects {
+		objects = append(objects, record.ReleaseObject{Group: strings.Repeat("g", 253), Version: "v1", Kind: "Widget", Namespace: strings.Repeat("n", 63), Name: fmt.Sprintf("%s%04d", strings.Repeat("x", 249), i)})
+	}
+	assert.Len(t, shown(objects[:100]), 100)
+	all := shown(objects)
+	assert.Less(t, len(all), maxObjects)
+	data, err := json.Marshal(all)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, len(data), validation.MaxObjectsBytes)
+	assert.Greater(t, len(data), validation.MaxObjectsBytes*9/10)
 }
