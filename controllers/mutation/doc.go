@@ -23,8 +23,9 @@ limitations under the License.
 // Expressions are written by tenants, and CEL is not made for that: two hundred characters
 // can keep its parser, its type checker or one comparison busy for ever, and the cost limit
 // sees a function only after it was called. functions.go says which functions there are,
-// shape.go keeps values and types from growing by being repeated, and guard.go looks at
-// what a function is called with before it is.
+// bounds.go bounds what is compiled, shape.go keeps values and types from growing by being
+// repeated, cost.go says what calls really cost, and guard.go looks at what a function is
+// called with before it is.
 //
 // Every message of a fault is one of a closed set of sentences, after the path of a field,
 // perhaps with a position. None quotes an expression, a path, or what it comes to.

@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
@@ -64,13 +63,16 @@ type program struct {
 }
 
 // compile checks an expression and makes a program of it.
-func compile(env *cel.Env, text string) (*program, *objection) {
-	if utf8.RuneCountInString(text) > MaxExpression {
-		return nil, object("is longer than 4,096 characters")
+func compile(env *cel.Env, text string, left *budget) (*program, *objection) {
+	if found := left.takeText(text); found != nil {
+		return nil, found
 	}
 	parsed, issues := env.Parse(text)
 	if issues.Err() != nil {
 		return nil, positioned("is no CEL", issues)
+	}
+	if found := left.takeParts(parsed.NativeRep().Expr()); found != nil {
+		return nil, found
 	}
 	if found := shapeFault(parsed); found != nil {
 		return nil, found
@@ -86,7 +88,7 @@ func compile(env *cel.Env, text string) (*program, *objection) {
 	if cost, err := env.EstimateCost(checked, &library.CostEstimator{}); err != nil || cost.Min > MaxCost {
 		return nil, tooCostly()
 	}
-	compiled, err := env.Program(checked, cel.CostLimit(MaxCost), cel.InterruptCheckFrequency(apiservercel.CheckFrequency), cel.CustomDecoratorV2(guards(env)))
+	compiled, err := env.Program(checked, cel.CostLimit(MaxCost), cel.CostTracking(costs{}), cel.InterruptCheckFrequency(apiservercel.CheckFrequency), cel.CustomDecoratorV2(guards(env)))
 	if err != nil {
 		return nil, object("could not be made ready to be evaluated")
 	}
@@ -167,7 +169,7 @@ func failed(err error) *objection {
 		return object("could not be evaluated")
 	}
 	for _, known := range []struct{ begins, text string }{
-		{errTooLarge, "calls a function with more than it takes, or for more than 64 KiB"},
+		{errTooLarge, "calls a function with more than it takes, or for more than 64 KiB or 1,024 entries"},
 		{"no such key", "reads a key that is not there"},
 		{"index out of bounds", "reads an entry that a list has not"},
 		{"division by zero", "divides by zero"},

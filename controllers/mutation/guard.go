@@ -18,7 +18,6 @@ package mutation
 
 import (
 	"errors"
-	"regexp/syntax"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -41,8 +40,14 @@ const (
 	// maxMatch is how long a string and what a regular expression is made of may be,
 	// multiplied.
 	maxMatch = 1 << 20
-	// maxQuantity is how long a quantity may be, in bytes.
+	// maxQuantity is how long a quantity may be, in bytes, and maxVersion a version.
 	maxQuantity = 64
+	maxVersion  = 256
+	// maxURL is how long a URL may be, in bytes.
+	maxURL = 4096
+	// maxEntries is how many entries a list may get that a function makes. What counts the
+	// cost takes time by the square of how many entries a macro goes over.
+	maxEntries = 1024
 	// maxScalar is how long a number or the like can be as a string, in bytes: the largest
 	// double has 309 digits before the point, and format writes at most 99 after it.
 	maxScalar = 512
@@ -62,6 +67,9 @@ func guards(env *cel.Env) interpreter.InterpretableDecoratorV2 {
 		}
 		if call.Function() == operators.Add {
 			return &guardedSum{call}, nil
+		}
+		if call.Function() == operators.Equals || call.Function() == operators.NotEquals {
+			return &guardedEquality{call}, nil
 		}
 		check := checkOf(call.Function())
 		if check == nil {
@@ -96,6 +104,14 @@ func checkOf(function string) func(args []ref.Val) bool {
 		return formatFits
 	case "quantity", "isQuantity":
 		return quantityFits
+	case operators.In:
+		return readFits
+	case "split":
+		return splitFits
+	case "url", "isURL":
+		return func(args []ref.Val) bool { return length(args[0]) <= maxURL }
+	case "semver", "isSemver":
+		return func(args []ref.Val) bool { return length(args[0]) <= maxVersion }
 	}
 	return nil
 }
@@ -106,7 +122,7 @@ type guardedSum struct{ interpreter.InterpretableCall }
 // Exec carries the addition out.
 func (g *guardedSum) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	result := g.InterpretableCall.Exec(frame)
-	if length(result) > maxText {
+	if !resultFits(result) {
 		return types.NewErrWithNodeID(g.ID(), errTooLarge)
 	}
 	return result
@@ -114,6 +130,33 @@ func (g *guardedSum) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 
 // Eval does the same for callers of before there were frames.
 func (g *guardedSum) Eval(vars interpreter.Activation) ref.Val {
+	return g.Exec(interpreter.AsFrame(vars))
+}
+
+// guardedEquality is a comparison of two values that can be read for what an expression may
+// cost. A list may have another a thousand times, and be compared with itself.
+type guardedEquality struct{ interpreter.InterpretableCall }
+
+// Exec carries the comparison out, if its arguments allow.
+func (g *guardedEquality) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	var args [2]ref.Val
+	for i, arg := range g.Args() {
+		if args[i] = arg.Exec(frame); types.IsUnknownOrError(args[i]) {
+			return args[i]
+		}
+	}
+	if !readFits(args[:]) {
+		return types.NewErrWithNodeID(g.ID(), errTooLarge)
+	}
+	same := types.Equal(args[0], args[1])
+	if g.Function() == operators.NotEquals {
+		return types.Bool(same != types.True)
+	}
+	return same
+}
+
+// Eval does the same for callers of before there were frames.
+func (g *guardedEquality) Eval(vars interpreter.Activation) ref.Val {
 	return g.Exec(interpreter.AsFrame(vars))
 }
 
@@ -151,6 +194,14 @@ func (g *guardedCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	if !g.check(args) {
 		return types.NewErrWithNodeID(g.ID(), errTooLarge)
 	}
+	result := g.call(args)
+	if !resultFits(result) {
+		return types.NewErrWithNodeID(g.ID(), errTooLarge)
+	}
+	return result
+}
+
+func (g *guardedCall) call(args []ref.Val) ref.Val {
 	switch {
 	case len(args) == 1 && g.binding.Unary != nil:
 		return g.binding.Unary(args[0])
@@ -178,6 +229,46 @@ func length(value ref.Val) int {
 	return 0
 }
 
+// resultFits looks at what a function made, of which it is not known before how much it is,
+// but that it is no more than some times what the function was called with.
+func resultFits(result ref.Val) bool {
+	if list, ok := result.(traits.Lister); ok {
+		size, ok := list.Size().(types.Int)
+		return ok && size <= maxEntries
+	}
+	return length(result) <= maxText
+}
+
+// splitFits refuses to make more entries than a list may have before they are made: each
+// takes many times what its characters do.
+func splitFits(args []ref.Val) bool {
+	text, ok := args[0].(types.String)
+	separator, isString := args[1].(types.String)
+	if !ok || !isString {
+		return true
+	}
+	entries := strings.Count(string(text), string(separator)) + 1
+	if separator == "" {
+		entries -= 2 // neither in front nor behind
+	}
+	if len(args) > 2 {
+		if limit, ok := args[2].(types.Int); ok && limit >= 0 && limit <= maxEntries {
+			return true
+		}
+	}
+	return entries <= maxEntries
+}
+
+// readFits refuses what takes longer to be read than a whole expression may.
+func readFits(args []ref.Val) bool {
+	for _, arg := range args {
+		if costOf(arg, true) > MaxCost {
+			return false
+		}
+	}
+	return true
+}
+
 func searchFits(args []ref.Val) bool {
 	return (length(args[0])+1)*(length(args[1])+1) <= maxProduct
 }
@@ -189,15 +280,7 @@ func matchFits(args []ref.Val) bool {
 	if !ok {
 		return true
 	}
-	if len(text) > maxPattern {
-		return false
-	}
-	parsed, err := syntax.Parse(string(text), syntax.Perl)
-	if err != nil {
-		return true
-	}
-	compiled, err := syntax.Compile(parsed.Simplify())
-	return err != nil || (length(args[0])+1)*len(compiled.Inst) <= maxMatch
+	return isPattern(string(text)) && (length(args[0])+1)*instructions(string(text)) <= maxMatch
 }
 
 func replaceFits(args []ref.Val) bool {

