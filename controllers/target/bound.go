@@ -26,11 +26,19 @@ import (
 // errTooLarge is what reading an answer ends with when it is larger than it may be.
 var errTooLarge = errors.New("the answer is too large")
 
-// bounded bounds answers, after their decompression, and lets none lead elsewhere.
+// limits are of an answer in JSON, after its decompression; of a watch they are of one event.
+type limits struct {
+	bytes int64
+	// marks bounds the values: one comes after each, and few bytes of an answer make
+	// hundreds in memory.
+	marks int64
+}
+
+// bounded bounds answers, lets none lead elsewhere, and has those that are decoded by others
+// wait for their turn.
 type bounded struct {
-	next http.RoundTripper
-	// limit is of a body, in bytes; of a watch it is of one event.
-	limit int64
+	next   http.RoundTripper
+	limits limits
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -43,68 +51,95 @@ func (b *bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	if response.StatusCode/100 == 3 {
 		response.Header.Del("Location")
 	}
-	body := &boundedBody{ReadCloser: response.Body, limit: b.limit}
-	if watch, err := strconv.ParseBool(request.URL.Query().Get("watch")); err == nil && watch {
-		body.events = &events{}
+	body := &boundedBody{ReadCloser: response.Body, limits: b.limits}
+	watch, err := strconv.ParseBool(request.URL.Query().Get("watch"))
+	switch {
+	case response.StatusCode/100 != 2:
+		// They need no turn: client-go may sleep between one of these and the next.
+		body.limits = limits{min(b.limits.bytes, maxRefusal), min(b.limits.marks, maxRefusalMarks)}
+	case err == nil && watch:
+		body.watch = true
+	default:
+		ctx := request.Context()
+		if turn := turnOf(ctx); turn != nil {
+			body.whole = func() error { return turn.take(ctx) }
+		}
 	}
 	response.Body = body
 	return response, nil
 }
 
-// boundedBody fails to be read beyond the limit.
+// boundedBody fails to be read beyond the limits.
 type boundedBody struct {
 	io.ReadCloser
-	limit int64
-	// size is of what was read, of a watch since the last event.
-	size   int64
-	events *events
+	limits limits
+	shape  shape
+	watch  bool
+	// whole, if there is one, is called once all was read.
+	whole func() error
+	over  bool
 }
 
 // Read implements io.Reader.
 func (b *boundedBody) Read(buffer []byte) (int, error) {
-	if b.size > b.limit {
+	if b.over {
 		return 0, errTooLarge
 	}
 	n, err := b.ReadCloser.Read(buffer)
-	if b.events != nil {
-		b.size = b.events.after(buffer[:n], b.size, b.limit)
-	} else {
-		b.size += int64(n)
-	}
-	if b.size > b.limit {
+	if !b.shape.take(buffer[:n], b.limits, b.watch) {
+		b.over = true
 		return 0, errTooLarge
+	}
+	if errors.Is(err, io.EOF) && b.whole != nil {
+		if err := b.whole(); err != nil {
+			return 0, err
+		}
 	}
 	return n, err
 }
 
-// events finds where the events of a watch end, each of which is a JSON object. What is
-// not one is not taken apart: whoever decodes it fails.
-type events struct {
+// shape is that of JSON as far as it was read. What is not JSON is not taken apart: whoever
+// decodes it fails, before anything is made of it.
+type shape struct {
+	// limits is how much it is; of a watch, since the last event.
+	limits
 	depth             int
 	inString, escaped bool
 }
 
-// after returns the size of an event after data, from its size before. That is above the
-// limit if it was at any time.
-func (e *events) after(data []byte, size, limit int64) int64 {
+// take goes on with data until it is too much, which false says. With events it begins anew
+// after each object.
+func (s *shape) take(data []byte, limit limits, events bool) bool {
 	for _, c := range data {
-		if size++; size > limit {
-			return size
-		}
+		s.bytes++
 		switch {
-		case e.escaped:
-			e.escaped = false
-		case e.inString:
-			e.escaped, e.inString = c == '\\', c != '"'
+		case s.escaped:
+			s.escaped = false
+		case s.inString:
+			s.escaped, s.inString = c == '\\', c != '"'
 		case c == '"':
-			e.inString = true
+			s.inString = true
 		case c == '{', c == '[':
-			e.depth++
-		case (c == '}' || c == ']') && e.depth > 0:
-			if e.depth--; e.depth == 0 {
-				size = 0
+			s.marks++
+			s.depth++
+		case c == ',':
+			s.marks++
+		}
+		if s.bytes > limit.bytes || s.marks > limit.marks {
+			return false
+		}
+		if (c == '}' || c == ']') && !s.inString && s.depth > 0 {
+			if s.depth--; s.depth == 0 && events {
+				s.limits = limits{}
 			}
 		}
 	}
-	return size
+	return true
+}
+
+// sizeOf measures a whole answer.
+func sizeOf(body []byte) limits {
+	var s shape
+	s.take(body, limits{int64(len(body)), int64(len(body))}, false)
+	return s.limits
 }

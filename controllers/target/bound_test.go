@@ -59,7 +59,7 @@ func TestP11Bound(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, reader := range []func(io.Reader) io.Reader{iotest.OneByteReader, func(r io.Reader) io.Reader { return r }} {
-				b := &bounded{answering(func() io.Reader { return reader(strings.NewReader(test.body)) }), 30}
+				b := &bounded{answering(func() io.Reader { return reader(strings.NewReader(test.body)) }), limits{30, 100}}
 				response, err := b.RoundTrip(httptest.NewRequest(http.MethodGet, "https://a.example/"+test.query, http.NoBody))
 				require.NoError(t, err)
 				body, err := io.ReadAll(response.Body)

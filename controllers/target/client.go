@@ -35,11 +35,18 @@ import (
 // defaultUserAgent is who we are to a cluster.
 const defaultUserAgent = "entente"
 
-// Limits of what a body may have, after decompression, in bytes: of an answer and of an
-// event of a watch, and of an answer to what tells the version and which APIs there are.
+// Limits of what a body may have, after decompression, in bytes and in marks.
 const (
-	maxAnswer    = 32 << 20
-	maxDiscovery = 4 << 20
+	// Of an answer, which is an object of at most 1.5 MiB in etcd with whose fields are
+	// managed, and of an event of a watch.
+	maxAnswer      = 4 << 20
+	maxAnswerMarks = 256 << 10
+	// Of an answer to what tells the version and which APIs there are.
+	maxDiscovery      = 4 << 20
+	maxDiscoveryMarks = 64 << 10
+	// Of an answer that is not a success.
+	maxRefusal      = 1 << 20
+	maxRefusalMarks = 16 << 10
 )
 
 // Config is how to reach a cluster. The zero Config will do.
@@ -57,6 +64,9 @@ type Config struct {
 	Timeout time.Duration
 	// UserAgent is who we are; empty: entente.
 	UserAgent string
+	// Gate bounds the memory that all clients take that have the same: only as many answers
+	// as it has room for are decoded at once, but for those of watches. Nil: all of them.
+	Gate chan struct{}
 }
 
 // Client is the way to one cluster. It is safe for concurrent use, and prints as a
@@ -67,8 +77,9 @@ type Client struct {
 	base *url.URL
 	// discovery gets answers of at most maxDiscovery.
 	discovery *http.Client
+	gate      chan struct{}
 	dynamic   dynamic.Interface
-	mapper    meta.ResettableRESTMapper
+	mapper    *mapper
 }
 
 // New returns a client of a cluster that a tenant gave. Nothing is dialled yet. Host names
@@ -90,7 +101,7 @@ func New(access *Access, config Config) (*Client, error) {
 		UserAgent:          config.UserAgent,
 	}
 	dial := (&dialer{config.Policy, config.Resolver}).dial
-	return newClient(m.server, credentials, dial, proxyOf(m, config.Policy))
+	return newClient(m.server, credentials, dial, proxyOf(m, config.Policy), config.Gate)
 }
 
 // Own returns a client of the host cluster, from our own config, as which it is free in where
@@ -112,10 +123,10 @@ func Own(config *rest.Config, as string) (*Client, error) {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: connectTimeout}).DialContext
 	}
-	return newClient(base, config, dial, config.Proxy)
+	return newClient(base, config, dial, config.Proxy, nil)
 }
 
-func newClient(base *url.URL, credentials *rest.Config, dial dialFunc, proxy proxyFunc) (*Client, error) {
+func newClient(base *url.URL, credentials *rest.Config, dial dialFunc, proxy proxyFunc, gate chan struct{}) (*Client, error) {
 	credentials.UserAgent = cmp.Or(credentials.UserAgent, defaultUserAgent)
 	// The cause of a failure here could quote what it is about.
 	encryption, err := rest.TLSConfigFor(credentials)
@@ -134,7 +145,8 @@ func newClient(base *url.URL, credentials *rest.Config, dial dialFunc, proxy pro
 	c := &Client{
 		line:      line,
 		base:      base,
-		discovery: &http.Client{Transport: &bounded{transport, maxDiscovery}, Timeout: credentials.Timeout},
+		discovery: &http.Client{Transport: &bounded{transport, limits{maxDiscovery, maxDiscoveryMarks}}, Timeout: credentials.Timeout},
+		gate:      gate,
 	}
 	// Without credentials: these are added below.
 	config := &rest.Config{
@@ -142,26 +154,27 @@ func newClient(base *url.URL, credentials *rest.Config, dial dialFunc, proxy pro
 		Timeout: credentials.Timeout, UserAgent: credentials.UserAgent,
 		WarningHandlerWithContext: rest.NoWarnings{}, // which are logged otherwise (R15)
 	}
-	all := &http.Client{Transport: &bounded{transport, maxAnswer}, Timeout: credentials.Timeout}
+	all := &http.Client{Transport: &bounded{transport, limits{maxAnswer, maxAnswerMarks}}, Timeout: credentials.Timeout}
 	inner, err := dynamic.NewForConfigAndClient(config, all)
-	if err == nil {
-		c.mapper, err = newMapper(config, c.discovery)
-	}
 	if err != nil {
 		line.close()
 		return nil, errors.New("could not make a client")
 	}
-	c.dynamic = quietDynamic{inner}
+	c.dynamic = quietDynamic{inner, gate}
+	c.mapper = newMapper(c, limiterOf(credentials))
 	return c, nil
 }
 
 // Dynamic reaches all objects. Nothing that is asked or answered is logged, whatever the
 // logger of the context (R15). A call needs a context that ends, unless there is a time-out:
-// the cluster may ask for patience without an end.
+// the cluster may ask for patience without an end. A list has to be asked for in parts that
+// are no larger than an object may be.
 func (c *Client) Dynamic() dynamic.Interface { return c.dynamic }
 
-// Mapper tells what kinds there are, and keeps what it was told until it is reset, or asked
-// for one that it does not know. Asking the cluster takes at most 30 s. It is also a
+// Mapper tells what kinds there are, and keeps what it was told until it is reset. It asks
+// for what it does not know yet only, which takes at most 30 s. If that fails, so does it, with
+// a *Failure or what a call of Dynamic fails with: only a cluster that said what it has makes
+// it say that there is no match. An empty group is that of the core. It is also a
 // meta.ResettableRESTMapperWithContext.
 func (c *Client) Mapper() meta.ResettableRESTMapper { return c.mapper }
 

@@ -23,6 +23,6 @@ limitations under the License.
 // (P11), its answers are bounded, and a Failure to get one is of a closed set too (R15).
 //
 // yaml.go decodes, kubeconfig.go judges and check.go looks at one value; access.go is what
-// comes of it. client.go makes a client of that, over line.go, bound.go and quiet.go;
-// probe.go asks.
+// comes of it. client.go makes a client of that, over line.go, bound.go, turn.go and
+// quiet.go; probe.go and mapper.go ask.
 package target

@@ -37,13 +37,16 @@ func quietly(ctx context.Context) context.Context {
 	return passage.Apart(ctx, klog.NewContext(context.Background(), logr.Discard()))
 }
 
-// quietDynamic makes calls of another one quiet.
-type quietDynamic struct{ inner dynamic.Interface }
+// quietDynamic makes calls of another one quiet, and decodes what is answered in turn.
+type quietDynamic struct {
+	inner dynamic.Interface
+	gate  chan struct{}
+}
 
 // Resource implements dynamic.Interface.
 func (q quietDynamic) Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	inner := q.inner.Resource(resource)
-	return quietResources{quietObjects{inner}, inner}
+	return quietResources{quietObjects{inner, q.gate}, inner}
 }
 
 type quietResources struct {
@@ -53,40 +56,62 @@ type quietResources struct {
 
 // Namespace implements dynamic.NamespaceableResourceInterface.
 func (q quietResources) Namespace(namespace string) dynamic.ResourceInterface {
-	return quietObjects{q.all.Namespace(namespace)}
+	return quietObjects{q.all.Namespace(namespace), q.gate}
 }
 
 // quietObjects implements dynamic.ResourceInterface.
-type quietObjects struct{ inner dynamic.ResourceInterface }
+type quietObjects struct {
+	inner dynamic.ResourceInterface
+	gate  chan struct{}
+}
 
 var _ dynamic.NamespaceableResourceInterface = quietResources{}
 
+// call returns the context of a call, which the function ends.
+func (q quietObjects) call(ctx context.Context) (context.Context, func()) {
+	return withTurn(quietly(ctx), q.gate)
+}
+
 func (q quietObjects) Create(ctx context.Context, object *unstructured.Unstructured, options metav1.CreateOptions, subresources ...string) (*unstructured.Unstructured, error) {
-	return q.inner.Create(quietly(ctx), object, options, subresources...)
+	ctx, end := q.call(ctx)
+	defer end()
+	return q.inner.Create(ctx, object, options, subresources...)
 }
 
 func (q quietObjects) Update(ctx context.Context, object *unstructured.Unstructured, options metav1.UpdateOptions, subresources ...string) (*unstructured.Unstructured, error) {
-	return q.inner.Update(quietly(ctx), object, options, subresources...)
+	ctx, end := q.call(ctx)
+	defer end()
+	return q.inner.Update(ctx, object, options, subresources...)
 }
 
 func (q quietObjects) UpdateStatus(ctx context.Context, object *unstructured.Unstructured, options metav1.UpdateOptions) (*unstructured.Unstructured, error) {
-	return q.inner.UpdateStatus(quietly(ctx), object, options)
+	ctx, end := q.call(ctx)
+	defer end()
+	return q.inner.UpdateStatus(ctx, object, options)
 }
 
 func (q quietObjects) Delete(ctx context.Context, name string, options metav1.DeleteOptions, subresources ...string) error {
-	return q.inner.Delete(quietly(ctx), name, options, subresources...)
+	ctx, end := q.call(ctx)
+	defer end()
+	return q.inner.Delete(ctx, name, options, subresources...)
 }
 
 func (q quietObjects) DeleteCollection(ctx context.Context, options metav1.DeleteOptions, list metav1.ListOptions) error {
-	return q.inner.DeleteCollection(quietly(ctx), options, list)
+	ctx, end := q.call(ctx)
+	defer end()
+	return q.inner.DeleteCollection(ctx, options, list)
 }
 
 func (q quietObjects) Get(ctx context.Context, name string, options metav1.GetOptions, subresources ...string) (*unstructured.Unstructured, error) {
-	return q.inner.Get(quietly(ctx), name, options, subresources...)
+	ctx, end := q.call(ctx)
+	defer end()
+	return q.inner.Get(ctx, name, options, subresources...)
 }
 
 func (q quietObjects) List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	return q.inner.List(quietly(ctx), options)
+	ctx, end := q.call(ctx)
+	defer end()
+	return q.inner.List(ctx, options)
 }
 
 func (q quietObjects) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
@@ -94,13 +119,19 @@ func (q quietObjects) Watch(ctx context.Context, options metav1.ListOptions) (wa
 }
 
 func (q quietObjects) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (*unstructured.Unstructured, error) {
-	return q.inner.Patch(quietly(ctx), name, kind, data, options, subresources...)
+	ctx, end := q.call(ctx)
+	defer end()
+	return q.inner.Patch(ctx, name, kind, data, options, subresources...)
 }
 
 func (q quietObjects) Apply(ctx context.Context, name string, object *unstructured.Unstructured, options metav1.ApplyOptions, subresources ...string) (*unstructured.Unstructured, error) {
-	return q.inner.Apply(quietly(ctx), name, object, options, subresources...)
+	ctx, end := q.call(ctx)
+	defer end()
+	return q.inner.Apply(ctx, name, object, options, subresources...)
 }
 
 func (q quietObjects) ApplyStatus(ctx context.Context, name string, object *unstructured.Unstructured, options metav1.ApplyOptions) (*unstructured.Unstructured, error) {
-	return q.inner.ApplyStatus(quietly(ctx), name, object, options)
+	ctx, end := q.call(ctx)
+	defer end()
+	return q.inner.ApplyStatus(ctx, name, object, options)
 }
