@@ -128,7 +128,7 @@ func newPeers(ctx context.Context, config CompletedConfig, storage storagebacken
 			return nil, errors.Join(err, p.Close())
 		}
 	}
-	if err := p.carry(config, mode); err != nil { //nolint:contextcheck // a request has a context of its own
+	if err := p.carry(config, mode); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil

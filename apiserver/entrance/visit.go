@@ -69,7 +69,7 @@ func (v *visit) standing(ctx context.Context) (*standing, Reason) {
 	if reason != "" {
 		return nil, reason
 	}
-	verifier, err := v.entrance.verifierOf(v.presence, v.peer, ground.issuer) //nolint:contextcheck // it outlives the request
+	verifier, err := v.entrance.verifierOf(v.presence, v.peer, ground.issuer)
 	if err != nil {
 		return nil, AwaitingIssuer
 	}

@@ -122,9 +122,9 @@ func (c *Controller) probe(ctx context.Context, object cache.ObjectName) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	within, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	began := c.clock.Now()
+	began := time.Now() // what is measured takes time, whatever time it is
 	result.client, result.found, result.message = c.ask(within, cluster)
-	result.took = c.clock.Since(began)
+	result.took = time.Since(began)
 }
 
 // ask returns what a cluster says of itself, or why it does not.

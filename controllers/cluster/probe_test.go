@@ -96,7 +96,7 @@ func TestC3DiscoveredThatFlaps(t *testing.T) {
 	}
 	assert.Greater(t, version, 50)
 	writes := f.writes()
-	assert.LessOrEqual(t, writes, 10)
+	assert.LessOrEqual(t, writes, 22, "besides, when it was seen is written once a minute")
 	assert.GreaterOrEqual(t, writes, 8)
 	f.clock.Step(seenEvery)
 	f.once("east")

@@ -104,7 +104,7 @@ func TestC4TakenInBetween(t *testing.T) {
 			f.far.has(configMapAt("a"), "v1", "ConfigMap", nil)
 			f.far.changes(func(to *far) {
 				to.objects[configMapAt("a")].SetManagedFields([]metav1.ManagedFieldsEntry{{
-					Manager: "somebody", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"f:whose":{}}}`)},
+					Manager: "somebody", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:whose":{}}}`),
 				}})
 			})
 		}

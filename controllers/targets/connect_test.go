@@ -18,6 +18,7 @@ package targets_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 
@@ -94,6 +95,10 @@ func TestC3ConnectKeepsWhatItHas(t *testing.T) {
 	assert.Same(t, made, same, "its key went before it")
 
 	credentials.Fails(targets.ErrForbidden)
+	same, _ = connect(t, pool, deleted)
+	assert.Same(t, made, same, "what let Entente read them went before it")
+	_ = refused(t, pool, cluster)
+	credentials.Fails(errors.New("away"))
 	_ = refused(t, pool, deleted)
 	credentials.Fails(nil)
 	credentials.Put("team", "east", "kubeconfig", []byte("{}"))

@@ -48,6 +48,9 @@ const (
 	defaultQPS     = 50
 	defaultBurst   = 100
 	defaultTimeout = 10 * time.Second
+
+	// decoding is how many answers of targets are decoded at once: each may take some 60 MiB.
+	decoding = 4
 )
 
 // Config is what a Pool needs from outside.
@@ -70,9 +73,11 @@ type Config struct {
 type Pool struct {
 	config Config
 
-	lock        sync.Mutex
-	entries     map[types.UID]*entry // by the UID of the Cluster
-	closed      bool
+	lock    sync.Mutex
+	entries map[types.UID]*entry // by the UID of the Cluster
+	closed  bool
+	// gate is passed by those who decode what a target answered.
+	gate        chan struct{}
 	subscribers map[*func(cache.ObjectName)]struct{}
 }
 
@@ -106,7 +111,7 @@ func NewPool(config Config) (*Pool, error) {
 	if config.Credentials == nil {
 		return nil, errors.New("could not keep connections to clusters: nothing reads their credentials")
 	}
-	return &Pool{config: config, entries: map[types.UID]*entry{}, subscribers: map[*func(cache.ObjectName)]struct{}{}}, nil
+	return &Pool{config: config, entries: map[types.UID]*entry{}, subscribers: map[*func(cache.ObjectName)]struct{}{}, gate: make(chan struct{}, decoding)}, nil
 }
 
 // Supports says why a Cluster is of a kind that is not implemented; nil: it is not of one.
@@ -175,7 +180,7 @@ func (p *Pool) plan(ctx context.Context, cluster *corev1alpha1.Cluster) (func() 
 // limits are those of requests to a cluster. With a kubeconfig those of the Cluster are not
 // used (C1).
 func (p *Pool) limits(agentless *corev1alpha1.ClusterAgentlessModeSpec) target.Config {
-	config := target.Config{Policy: p.config.Policy, QPS: defaultQPS, Burst: defaultBurst, Timeout: defaultTimeout}
+	config := target.Config{Policy: p.config.Policy, Gate: p.gate, QPS: defaultQPS, Burst: defaultBurst, Timeout: defaultTimeout}
 	parameters := agentless.ConnectionParameters
 	if agentless.Auth.Type == corev1alpha1.AuthTypeKubeconfig || parameters == nil {
 		return config
