@@ -84,7 +84,9 @@ type Controller struct {
 	clock       clock.WithTicker
 	memory      *memory
 	well, other *lane
-	loop        loop.Loop
+	// slowAfter is the constant, but in tests whose clusters are as fast as the machine is free.
+	slowAfter time.Duration
+	loop      loop.Loop
 }
 
 // New makes the controller and starts nothing. It fails if the config is not complete, or the
@@ -106,6 +108,7 @@ func New(config Config) (*Controller, error) {
 		recorder:    config.Recorder,
 		clock:       config.Clock,
 		memory:      newMemory(),
+		slowAfter:   slowAfter,
 	}
 	if err := targets.Index(c.releases); err != nil {
 		return nil, fmt.Errorf("could not make controller %s: %w", Name, err)

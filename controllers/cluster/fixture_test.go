@@ -128,6 +128,7 @@ func (f *fixture) restarts() {
 		Recorder: f.recorder, Clock: f.clock,
 	})
 	require.NoError(f.t, err)
+	f.slowAfter = time.Hour
 	f.memory.subscribe(func(object cache.ObjectName) {
 		f.lock.Lock()
 		defer f.lock.Unlock()

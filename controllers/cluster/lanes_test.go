@@ -106,6 +106,21 @@ func TestC3HangingDelaysNobody(t *testing.T) {
 	}
 }
 
+// C3: a cluster that takes its time waits with those that hang, and not before those that do not.
+func TestC3SlowIsNotWell(t *testing.T) {
+	f := newFixture(t)
+	f.slowAfter = slowAfter
+	found := &target.Found{}
+	assert.Same(t, f.well, f.laneFor(state{outcome: &outcome{found: found, took: slowAfter - 1}}))
+	for name, s := range map[string]state{
+		"slow":      {outcome: &outcome{found: found, took: slowAfter}},
+		"failed":    {outcome: &outcome{}},
+		"not asked": {},
+	} {
+		assert.Same(t, f.other, f.laneFor(s), name)
+	}
+}
+
 // C3: the same with a real cluster that takes connections and says nothing: it is given up
 // after a while, the others behind it get their turn, and each is told why.
 func TestC3FrozenDelaysNobody(t *testing.T) {

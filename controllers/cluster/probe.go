@@ -78,7 +78,7 @@ func (l *lane) run(ctx context.Context, probe func(context.Context, cache.Object
 const slowAfter = time.Second
 
 func (c *Controller) laneFor(state state) *lane {
-	if state.outcome != nil && state.outcome.found != nil && state.outcome.took < slowAfter {
+	if state.outcome != nil && state.outcome.found != nil && state.outcome.took < c.slowAfter {
 		return c.well
 	}
 	return c.other
