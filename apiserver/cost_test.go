@@ -108,15 +108,16 @@ func TestR7AllocationsOfAList(t *testing.T) {
 	allowed := map[bool]authorizer.Decision{true: authorizer.DecisionAllow, false: authorizer.DecisionNoOpinion}
 	extra := map[int]float64{}
 	for _, size := range []int{300, 5000} {
-		list := &peering.ClusterPeerList{}
-		for range size {
-			list.Items = append(list.Items, peering.ClusterPeer{
-				Spec:   peering.ClusterPeerSpec{Join: &peering.JoinSpec{ConnectionString: "secret"}},
-				Status: peering.ClusterPeerStatus{Invite: &peering.InviteStatus{ConnectionString: "secret"}},
-			})
-		}
 		took := map[bool]float64{}
 		for sees, decision := range allowed {
+			// One of its own for each: items are replaced in the list that is answered.
+			list := &peering.ClusterPeerList{}
+			for range size {
+				list.Items = append(list.Items, peering.ClusterPeer{
+					Spec:   peering.ClusterPeerSpec{Join: &peering.JoinSpec{ConnectionString: "secret"}},
+					Status: peering.ClusterPeerStatus{Invite: &peering.InviteStatus{ConnectionString: "secret"}},
+				})
+			}
 			decider, err := sensitive.NewDecider(authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 				return decision, "", nil
 			}), peeringv1alpha1.SchemeGroupVersion.WithResource("clusterpeers"), "ClusterPeer", nil)
