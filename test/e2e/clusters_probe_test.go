@@ -62,7 +62,7 @@ spec:
 // bound that Entente may not read the Secret.
 func (f *fleeting) page(t *testing.T) {
 	f.host.MustKubectl(t, kube.Admin, pageManifest, "apply", "-f", "-")
-	found := f.says(t, "default", "convoy-managed", "ProbeFailed", "spec.agentless.auth.kubeconfig.secretRef", "may not read it")
+	found := f.says(t, "default", "convoy-managed", "ProbeFailed", "spec.agentless.auth.kubeconfig.secretRef", "may not be read by Entente")
 	assert.Contains(t, found.Finalizers, corev1alpha1.FinalizerPruneReleases)
 	assert.Equal(t, map[string]string{"type": "kind", "role": "managed"}, found.Spec.Metadata)
 	assert.False(t, *found.Status.Reachable)
