@@ -128,7 +128,7 @@ func TestR7AllocationsOfAList(t *testing.T) {
 			took[sees] = testing.AllocsPerRun(10, func() {
 				answer, err := served.List(ctx, nil)
 				if err != nil || (answer.(*peering.ClusterPeerList).Items[size-1].Spec.Join.ConnectionString == "secret") != sees {
-					panic("the list is not as it should be")
+					t.Fatal("the list is not as it should be")
 				}
 			})
 		}

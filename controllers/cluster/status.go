@@ -18,7 +18,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -112,16 +111,10 @@ func (c *Controller) status(cluster *corev1alpha1.Cluster, f finding) *corev1alp
 	if f.reason == corev1alpha1.ReasonReachable {
 		ready = metav1.ConditionTrue
 	}
-	before := meta.FindStatusCondition(wanted.Conditions, corev1alpha1.ConditionReady)
-	condition := conditions.Since(metav1.Condition{
+	conditions.Set(&wanted.Conditions, metav1.Condition{
 		Type: corev1alpha1.ConditionReady, Status: ready, Reason: f.reason, Message: f.message,
 		ObservedGeneration: f.generation, LastTransitionTime: metav1.NewTime(c.clock.Now()).Rfc3339Copy(),
-	}, before)
-	if before == nil {
-		wanted.Conditions = append(wanted.Conditions, condition)
-	} else {
-		*before = condition
-	}
+	})
 	wanted.Reachable = ptr.To(ready == metav1.ConditionTrue)
 	wanted.ObservedGeneration = f.generation
 	wanted.ReleaseCount = c.releaseCount(cluster)
@@ -150,16 +143,12 @@ func configuration(cluster *corev1alpha1.Cluster, wanted *corev1alpha1.ClusterSt
 	if ready := meta.FindStatusCondition(wanted.Conditions, corev1alpha1.ConditionReady); ready != nil {
 		status.WithConditions(conditions.Apply(*ready))
 	}
-	// An apply configuration has the fields of its type, under the same names in JSON.
-	owned, err := json.Marshal(corev1alpha1.ClusterStatus{
+	err := conditions.Fill(status, corev1alpha1.ClusterStatus{
 		DiscoveredAPIVersions: wanted.DiscoveredAPIVersions, DiscoveredVersion: wanted.DiscoveredVersion, LastSeen: wanted.LastSeen,
 		ObservedGeneration: wanted.ObservedGeneration, Reachable: wanted.Reachable, ReleaseCount: wanted.ReleaseCount,
 	})
-	if err == nil {
-		err = json.Unmarshal(owned, status)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("could not make a status to apply: %w", err)
+		return nil, err
 	}
 	// With the UID, so that a write for a deleted object never reaches another one that was
 	// given its name; with the version, so that what was made of a status is never written over

@@ -18,7 +18,6 @@ package clusterpeer
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -85,16 +84,12 @@ func configuration(peer *peeringv1alpha1.ClusterPeer, wanted *peeringv1alpha1.Cl
 			status.WithConditions(conditions.Apply(*condition))
 		}
 	}
-	// An apply configuration has the fields of its type, under the same names in JSON.
-	owned, err := json.Marshal(peeringv1alpha1.ClusterPeerStatus{
+	err := conditions.Fill(status, peeringv1alpha1.ClusterPeerStatus{
 		Invite: wanted.Invite, Offer: wanted.Offer, Peer: wanted.Peer,
 		EffectiveCapabilities: wanted.EffectiveCapabilities, PairedProjectsCount: wanted.PairedProjectsCount, Grants: wanted.Grants, Access: wanted.Access,
 	})
-	if err == nil {
-		err = json.Unmarshal(owned, status)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("could not make a status to apply: %w", err)
+		return nil, err
 	}
 	// With the UID, so that a write for a deleted object never reaches another one
 	// that was given its name.

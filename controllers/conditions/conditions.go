@@ -19,6 +19,10 @@ limitations under the License.
 package conditions
 
 import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 )
@@ -30,6 +34,29 @@ func Since(condition metav1.Condition, before *metav1.Condition) metav1.Conditio
 		condition.LastTransitionTime = before.LastTransitionTime
 	}
 	return condition
+}
+
+// Set has a condition among those of a status, in the place of the one of its type.
+func Set(all *[]metav1.Condition, condition metav1.Condition) {
+	before := meta.FindStatusCondition(*all, condition.Type)
+	if before == nil {
+		*all = append(*all, condition)
+		return
+	}
+	*before = Since(condition, before)
+}
+
+// Fill sets in the apply configuration of a status, a pointer, what a status has: the fields of
+// both have the same names in JSON.
+func Fill(configuration, status any) error {
+	data, err := json.Marshal(status)
+	if err == nil {
+		err = json.Unmarshal(data, configuration)
+	}
+	if err != nil {
+		return fmt.Errorf("could not make a status to apply: %w", err)
+	}
+	return nil
 }
 
 // Apply returns a condition as server-side apply takes it.

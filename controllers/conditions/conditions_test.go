@@ -50,6 +50,32 @@ func TestK2Since(t *testing.T) {
 	}
 }
 
+// K2: a condition takes the place of the one of its type, and the others stay as they are.
+func TestK2Set(t *testing.T) {
+	other := metav1.Condition{Type: "Other", Status: metav1.ConditionTrue, LastTransitionTime: noon}
+	all := []metav1.Condition{other}
+	Set(&all, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Well", LastTransitionTime: noon})
+	Set(&all, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Better", LastTransitionTime: later})
+	assert.Equal(t, []metav1.Condition{other, {Type: "Ready", Status: metav1.ConditionTrue, Reason: "Better", LastTransitionTime: noon}}, all)
+}
+
+// What was set before stays, what is empty is not set, and what does not fit is said.
+func TestFill(t *testing.T) {
+	type applied struct {
+		Phase, Name *string
+		Count       *int64
+	}
+	phase := "Ready"
+	got := applied{Phase: &phase}
+	require.NoError(t, Fill(&got, struct {
+		Name  string `json:",omitempty"`
+		Count int64  `json:",omitempty"`
+	}{Count: 3}))
+	count := int64(3)
+	assert.Equal(t, applied{Phase: &phase, Count: &count}, got)
+	assert.Error(t, Fill(&got, struct{ Count string }{"three"}))
+}
+
 // Nothing of a condition is lost on the way to the server.
 func TestApply(t *testing.T) {
 	condition := metav1.Condition{

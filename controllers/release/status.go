@@ -18,7 +18,6 @@ package release
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -73,16 +72,10 @@ func (c *Controller) status(release *corev1alpha1.Release, cluster *corev1alpha1
 	if found.reason == corev1alpha1.ReasonApplied {
 		ready = metav1.ConditionTrue
 	}
-	before := meta.FindStatusCondition(status.Conditions, corev1alpha1.ConditionReady)
-	condition := conditions.Since(metav1.Condition{
+	conditions.Set(&status.Conditions, metav1.Condition{
 		Type: corev1alpha1.ConditionReady, Status: ready, Reason: found.reason, Message: found.message,
 		ObservedGeneration: release.Generation, LastTransitionTime: metav1.NewTime(c.clock.Now()).Rfc3339Copy(),
-	}, before)
-	if before == nil {
-		status.Conditions = append(status.Conditions, condition)
-	} else {
-		*before = condition
-	}
+	})
 	status.ObservedGeneration = release.Generation
 	if found.attempted && cluster != nil {
 		status.LastAttempted = &corev1alpha1.ReleaseAttempt{Generation: release.Generation}
@@ -118,13 +111,9 @@ func configuration(release *corev1alpha1.Release, wanted *corev1alpha1.ReleaseSt
 	if ready := meta.FindStatusCondition(wanted.Conditions, corev1alpha1.ConditionReady); ready != nil {
 		status.WithConditions(conditions.Apply(*ready))
 	}
-	// An apply configuration has the fields of its type, under the same names in JSON.
-	owned, err := json.Marshal(corev1alpha1.ReleaseStatus{LastAttempted: wanted.LastAttempted, ObservedGeneration: wanted.ObservedGeneration, Objects: wanted.Objects})
-	if err == nil {
-		err = json.Unmarshal(owned, status)
-	}
+	err := conditions.Fill(status, corev1alpha1.ReleaseStatus{LastAttempted: wanted.LastAttempted, ObservedGeneration: wanted.ObservedGeneration, Objects: wanted.Objects})
 	if err != nil {
-		return nil, fmt.Errorf("could not make a status to apply: %w", err)
+		return nil, err
 	}
 	// With the UID, so that a write for a deleted object never reaches another one that was
 	// given its name; with the resourceVersion, so that none is made by a look at what is not
