@@ -26,7 +26,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/ptr"
 
 	corev1alpha1 "entente.dev/entente/apis/core/v1alpha1"
@@ -45,12 +44,8 @@ var (
 )
 
 // at is the endpoint of an object.
-func at(client *target.Client, o record.ReleaseObject) dynamic.ResourceInterface {
-	resource := client.Dynamic().Resource(schema.GroupVersionResource{Group: o.Group, Version: o.Version, Resource: o.Resource})
-	if o.Namespace == "" {
-		return resource
-	}
-	return resource.Namespace(o.Namespace)
+func at(client *target.Client, o record.ReleaseObject) target.Objects {
+	return client.Objects(schema.GroupVersionResource{Group: o.Group, Version: o.Version, Resource: o.Resource}, o.Namespace)
 }
 
 // isOf tells whether an object is one that the Release has applied.
@@ -71,7 +66,7 @@ type outcome struct {
 func (c *Controller) apply(ctx context.Context, ready targets.Ready, release *corev1alpha1.Release, all []wanted) (outcome, error) {
 	var came outcome
 	for i, w := range all {
-		err := errAway
+		var err error = &awayError{}
 		if ready.Holds() {
 			err = c.applyOne(ctx, ready, release, w)
 		}
@@ -114,7 +109,7 @@ func (c *Controller) applyOne(ctx context.Context, ready targets.Ready, release 
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	endpoint := at(ready.Client, w.ReleaseObject)
-	there, err := endpoint.Get(ctx, w.Name, metav1.GetOptions{})
+	there, err := endpoint.Get(ctx, w.Name)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
@@ -128,7 +123,7 @@ func (c *Controller) applyOne(ctx context.Context, ready targets.Ready, release 
 		// Another one of that name, made in between, is not taken over.
 		w.object.SetUID(there.GetUID())
 	}
-	made, applyErr := endpoint.Apply(ctx, w.Name, w.object, metav1.ApplyOptions{FieldManager: TargetManager})
+	made, applyErr := endpoint.Apply(ctx, w.Name, w.object, TargetManager)
 	if applyErr != nil || err == nil || isOurs(made) {
 		return applyErr
 	}
@@ -138,7 +133,7 @@ func (c *Controller) applyOne(ctx context.Context, ready targets.Ready, release 
 	nothing.SetNamespace(w.object.GetNamespace())
 	nothing.SetName(w.Name)
 	nothing.SetUID(made.GetUID())
-	if _, err := endpoint.Apply(ctx, w.Name, nothing, metav1.ApplyOptions{FieldManager: TargetManager}); err != nil {
+	if _, err := endpoint.Apply(ctx, w.Name, nothing, TargetManager); err != nil {
 		return err
 	}
 	return errForeign
@@ -159,7 +154,7 @@ type left struct {
 }
 
 // remove deletes objects that are of the Release, and forgets those that are gone or of
-// others. It fails with errAway if the target does not answer, with errAnother if it is not that
+// others. It fails with an *awayError if the target does not answer, with errAnother if it is not that
 // one any more, or if the ledger fails.
 func (c *Controller) remove(ctx context.Context, ready targets.Ready, release *corev1alpha1.Release, objects []record.ReleaseObject) (left, error) {
 	var rest left
@@ -175,7 +170,7 @@ func (c *Controller) remove(ctx context.Context, ready targets.Ready, release *c
 	known := &kinds{client: client}
 	for _, object := range objects {
 		if !ready.Holds() {
-			away = errAway
+			away = &awayError{}
 			break
 		}
 		done, err := removeOne(ctx, client, known, release, object)
@@ -238,7 +233,7 @@ func removeOne(ctx context.Context, client *target.Client, known *kinds, release
 		return false, err
 	}
 	// Most are gone at once. In a namespace that is being deleted nobody may ask later.
-	_, err = endpoint.Get(ctx, object.Name, metav1.GetOptions{})
+	_, err = endpoint.Get(ctx, object.Name)
 	return apierrors.IsNotFound(err), nil
 }
 
@@ -246,7 +241,7 @@ func removeOne(ctx context.Context, client *target.Client, known *kinds, release
 // its kind is there. If its kind is not known it is asked for where it was applied: when the
 // kind is gone, and all of its objects with it, that is not found; but what a cluster knows of
 // itself may lack a group whose server is down.
-func find(ctx context.Context, client *target.Client, known *kinds, object record.ReleaseObject) (*unstructured.Unstructured, dynamic.ResourceInterface, error) {
+func find(ctx context.Context, client *target.Client, known *kinds, object record.ReleaseObject) (*unstructured.Unstructured, target.Objects, error) {
 	mapping, err := known.mapping(ctx, schema.GroupVersionKind{Group: object.Group, Version: object.Version, Kind: object.Kind})
 	if meta.IsNoMatchError(err) {
 		mapping, err = known.mapping(ctx, schema.GroupVersionKind{Group: object.Group, Kind: object.Kind})
@@ -255,9 +250,9 @@ func find(ctx context.Context, client *target.Client, known *kinds, object recor
 	case err == nil:
 		object.Version, object.Resource = mapping.Resource.Version, mapping.Resource.Resource
 	case !meta.IsNoMatchError(err):
-		return nil, nil, err
+		return nil, target.Objects{}, err
 	}
 	endpoint := at(client, object)
-	there, err := endpoint.Get(ctx, object.Name, metav1.GetOptions{})
+	there, err := endpoint.Get(ctx, object.Name)
 	return there, endpoint, err
 }

@@ -183,7 +183,7 @@ func TestC4ATargetThatGoesAway(t *testing.T) {
 	f.far.asked()
 	f.resources("shop", configMap("b"), configMap("c"), configMap("d"), configMap("z"))
 	require.Equal(t, "False ApplyFailed", f.says("shop"))
-	assert.Equal(t, "The cluster did not answer as it should.", f.condition("shop").Message)
+	assert.Equal(t, "The cluster did not answer as it should: no connection, or it broke.", f.condition("shop").Message)
 	assert.Equal(t, []string{"PATCH b", "PATCH c"}, f.far.writes())
 	f.lists("shop", "a", "b", "c", "z")
 	f.requireSilent()

@@ -28,6 +28,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	corev1alpha1 "entente.dev/entente/apis/core/v1alpha1"
+	"entente.dev/entente/controllers/target"
 	"entente.dev/entente/controllers/targets"
 	"entente.dev/entente/peering/record"
 )
@@ -133,13 +134,12 @@ func (c *Controller) attempt(ctx context.Context, release *corev1alpha1.Release,
 	if err != nil {
 		return finding{reason: corev1alpha1.ReasonMutationFailed, message: err.Error()}, nil //nolint:nilerr // it is said
 	}
-	away := finding{reason: corev1alpha1.ReasonApplyFailed, message: "The cluster did not answer as it should.", attempted: true}
 	all, refused, err := resolve(ctx, ready.Client, release, objects)
 	if err == nil {
 		err = isThere(ctx, ready)
 	}
 	if err != nil {
-		return unless(errAnother, err, notReady(another), away), nil
+		return absent(err), nil
 	}
 	known, err := c.expect(ctx, release, ready.UID, all)
 	switch {
@@ -156,15 +156,15 @@ func (c *Controller) attempt(ctx context.Context, release *corev1alpha1.Release,
 		return finding{}, strikeErr
 	}
 	if err != nil {
-		return away, nil //nolint:nilerr // it is said
+		return absent(err), nil
 	}
 	if refused = append(refused, came.refused...); len(refused) > 0 {
 		return finding{reason: corev1alpha1.ReasonApplyFailed, message: list(refused), attempted: true}, nil
 	}
 	left, err := c.remove(ctx, ready, release, unwanted(known, all))
 	switch {
-	case errors.Is(err, errAnother), errors.Is(err, errAway):
-		return unless(errAnother, err, notReady(another), away), nil
+	case errors.Is(err, errAnother), isAway(err):
+		return absent(err), nil
 	case err != nil:
 		return finding{}, err
 	case len(left.refused) > 0:
@@ -176,7 +176,7 @@ func (c *Controller) attempt(ctx context.Context, release *corev1alpha1.Release,
 }
 
 // isThere fails with errAnother if another cluster answers now than the one that was probed, and
-// with errAway if none does. It is asked before anything is applied, before anything is deleted,
+// with an *awayError if none does. It is asked before anything is applied, before anything is deleted,
 // and before anything is taken for gone: the last probe may be seconds old, and an address may
 // lead elsewhere meanwhile.
 func isThere(ctx context.Context, ready targets.Ready) error {
@@ -184,19 +184,11 @@ func isThere(ctx context.Context, ready targets.Ready) error {
 	defer cancel()
 	switch still, err := ready.IsStill(ctx); {
 	case err != nil:
-		return errAway
+		return &awayError{target.FailureOf(err).Reason}
 	case !still:
 		return errAnother
 	}
 	return nil
-}
-
-// unless is one finding if an error is of a kind, and else another one.
-func unless(kind, err error, one, other finding) finding {
-	if errors.Is(err, kind) {
-		return one
-	}
-	return other
 }
 
 // expect takes down what is about to be applied, and returns what was known before. From then

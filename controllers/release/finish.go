@@ -115,17 +115,15 @@ func (c *Controller) delete(ctx context.Context, release *corev1alpha1.Release, 
 		// Entente is stopping: what came of this says nothing of the cluster.
 		return "", nil, fmt.Errorf("could not delete the objects: %w", context.Canceled)
 	}
-	if err != nil && !errors.Is(err, errAway) && !errors.Is(err, errAnother) {
+	if err != nil && !isAway(err) && !errors.Is(err, errAnother) {
 		return "", nil, err
 	}
 	known, readErr := c.known(ctx, release)
 	switch {
 	case readErr != nil:
 		return "", nil, readErr
-	case errors.Is(err, errAnother):
-		return another, known, nil
 	case err != nil:
-		return "The cluster did not answer as it should.", known, nil //nolint:nilerr // it is said
+		return absent(err).message, known, nil
 	case len(rest.refused) > 0:
 		return "Objects could not be deleted: " + list(rest.refused), known, nil
 	}

@@ -149,7 +149,7 @@ func TestC5GivesUp(t *testing.T) {
 	}{
 		"no Cluster":    {func(f *fixture) { f.removes("east") }, "there is no such Cluster in the namespace.", []string{"a", "b"}},
 		"not reachable": {func(f *fixture) { f.far.answers(func(call) http.HandlerFunc { return fail(500) }); f.probes("east") }, "The Cluster is not reachable.", []string{"a", "b"}},
-		"it went away":  {func(f *fixture) { f.far.answers(func(call) http.HandlerFunc { return broken }) }, "The cluster did not answer as it should.", []string{"a", "b"}},
+		"it went away":  {func(f *fixture) { f.far.answers(func(call) http.HandlerFunc { return broken }) }, "The cluster did not answer as it should: no connection, or it broke.", []string{"a", "b"}},
 		"not implemented": {func(f *fixture) {
 			f.clusters("east", func(c *corev1alpha1.Cluster) { c.Spec.ConnectionMode = corev1alpha1.ConnectionModeAgent })
 			f.probes("east")

@@ -23,10 +23,39 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+
+	corev1alpha1 "entente.dev/entente/apis/core/v1alpha1"
+	"entente.dev/entente/controllers/target"
 )
 
-// errAway says that the target gave no answer: there is no use in asking it for more.
-var errAway = errors.New("the cluster did not answer")
+// awayError says that the target gave no answer: there is no use in asking it for more.
+type awayError struct {
+	// reason is empty if it was not asked, for how it is reached has changed.
+	reason target.Reason
+}
+
+// Error is made of constants, and may be shown to anybody.
+func (e *awayError) Error() string {
+	if e.reason == "" {
+		return "The cluster did not answer as it should."
+	}
+	return "The cluster did not answer as it should: " + string(e.reason) + "."
+}
+
+// isAway tells whether an error is, or has in it, that the target gave no answer.
+func isAway(err error) bool {
+	_, is := errors.AsType[*awayError](err)
+	return is
+}
+
+// absent is what a Release says of a target that gave no answer, or of another cluster that
+// answered in its place.
+func absent(err error) finding {
+	if away, is := errors.AsType[*awayError](err); is {
+		return finding{reason: corev1alpha1.ReasonApplyFailed, message: away.Error(), attempted: true}
+	}
+	return notReady(another)
+}
 
 // isFinal tells whether a target has refused to do what it was asked for, and certainly did not
 // do it.
@@ -40,18 +69,16 @@ func isFinal(err error) bool {
 }
 
 // objectTo says why a target did not do what it was asked for, in words of a closed set: what
-// it says itself may be made of anything (R15, P11). It fails with errAway if it said nothing.
+// it says itself may be made of anything (R15, P11). It fails with an *awayError if it said nothing.
 func objectTo(ctx context.Context, err error) (string, error) {
 	var status apierrors.APIStatus
 	switch {
 	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return "", errAway
+		return "", &awayError{target.FailureOf(err).Reason}
 	case meta.IsNoMatchError(err):
 		return "the cluster has no such kind", nil
-	case !errors.As(err, &status):
-		return "", errAway
-	case apierrors.IsUnauthorized(err):
-		return "", errAway
+	case !errors.As(err, &status), apierrors.IsUnauthorized(err):
+		return "", &awayError{target.FailureOf(err).Reason}
 	case apierrors.IsForbidden(err):
 		return "the cluster forbids it", nil
 	case apierrors.IsNotFound(err):

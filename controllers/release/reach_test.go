@@ -173,7 +173,7 @@ func TestC4Unauthorized(t *testing.T) {
 	f.wants("shop", configMap("a"), configMap("b"))
 	f.far.changes(func(to *far) { to.token = "rotated" })
 	require.Equal(t, "False ApplyFailed", f.says("shop"))
-	assert.Equal(t, "The cluster did not answer as it should.", f.condition("shop").Message)
+	assert.Equal(t, "The cluster did not answer as it should: it does not accept the credentials (401).", f.condition("shop").Message)
 	f.lists("shop")
 	f.requireSilent()
 }
@@ -366,7 +366,7 @@ func TestP11ATargetThatAsksForPatience(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, firstRetry, again)
 	assert.Equal(t, "False ApplyFailed", f.shows("shop"), "it is written all the same")
-	assert.Equal(t, "The cluster did not answer as it should.", f.condition("shop").Message)
+	assert.Equal(t, "The cluster did not answer as it should: no answer in time.", f.condition("shop").Message)
 	f.lists("shop", "a")
 	f.requireSilent()
 }

@@ -20,13 +20,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 )
 
 // errTooLarge is what reading an answer ends with when it is larger than it may be.
 var errTooLarge = errors.New("the answer is too large")
 
-// limits are of an answer in JSON, after its decompression; of a watch they are of one event.
+// limits are of an answer in JSON, after its decompression.
 type limits struct {
 	bytes int64
 	// marks bounds the values: one comes after each, and few bytes of an answer make
@@ -52,18 +51,12 @@ func (b *bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 		response.Header.Del("Location")
 	}
 	body := &boundedBody{ReadCloser: response.Body, limits: b.limits}
-	watch, err := strconv.ParseBool(request.URL.Query().Get("watch"))
-	switch {
-	case response.StatusCode/100 != 2:
+	ctx := request.Context()
+	if response.StatusCode/100 != 2 {
 		// They need no turn: client-go may sleep between one of these and the next.
 		body.limits = limits{min(b.limits.bytes, maxRefusal), min(b.limits.marks, maxRefusalMarks)}
-	case err == nil && watch:
-		body.watch = true
-	default:
-		ctx := request.Context()
-		if turn := turnOf(ctx); turn != nil {
-			body.whole = func() error { return turn.take(ctx) }
-		}
+	} else if turn := turnOf(ctx); turn != nil {
+		body.whole = func() error { return turn.take(ctx) }
 	}
 	response.Body = body
 	return response, nil
@@ -74,7 +67,6 @@ type boundedBody struct {
 	io.ReadCloser
 	limits limits
 	shape  shape
-	watch  bool
 	// whole, if there is one, is called once all was read.
 	whole func() error
 	over  bool
@@ -86,7 +78,7 @@ func (b *boundedBody) Read(buffer []byte) (int, error) {
 		return 0, errTooLarge
 	}
 	n, err := b.ReadCloser.Read(buffer)
-	if !b.shape.take(buffer[:n], b.limits, b.watch) {
+	if !b.shape.take(buffer[:n], b.limits) {
 		b.over = true
 		return 0, errTooLarge
 	}
@@ -101,15 +93,12 @@ func (b *boundedBody) Read(buffer []byte) (int, error) {
 // shape is that of JSON as far as it was read. What is not JSON is not taken apart: whoever
 // decodes it fails, before anything is made of it.
 type shape struct {
-	// limits is how much it is; of a watch, since the last event.
-	limits
-	depth             int
+	limits            // how much it is
 	inString, escaped bool
 }
 
-// take goes on with data until it is too much, which false says. With events it begins anew
-// after each object.
-func (s *shape) take(data []byte, limit limits, events bool) bool {
+// take goes on with data until it is too much, which false says.
+func (s *shape) take(data []byte, limit limits) bool {
 	for _, c := range data {
 		s.bytes++
 		switch {
@@ -119,19 +108,11 @@ func (s *shape) take(data []byte, limit limits, events bool) bool {
 			s.escaped, s.inString = c == '\\', c != '"'
 		case c == '"':
 			s.inString = true
-		case c == '{', c == '[':
-			s.marks++
-			s.depth++
-		case c == ',':
+		case c == '{', c == '[', c == ',':
 			s.marks++
 		}
 		if s.bytes > limit.bytes || s.marks > limit.marks {
 			return false
-		}
-		if (c == '}' || c == ']') && !s.inString && s.depth > 0 {
-			if s.depth--; s.depth == 0 && events {
-				s.limits = limits{}
-			}
 		}
 	}
 	return true
@@ -140,6 +121,6 @@ func (s *shape) take(data []byte, limit limits, events bool) bool {
 // sizeOf measures a whole answer.
 func sizeOf(body []byte) limits {
 	var s shape
-	s.take(body, limits{int64(len(body)), int64(len(body))}, false)
+	s.take(body, limits{int64(len(body)), int64(len(body))})
 	return s.limits
 }

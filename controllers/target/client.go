@@ -26,19 +26,20 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"entente.dev/entente/peering/client"
 )
 
-// defaultUserAgent is who we are to a cluster.
-const defaultUserAgent = "entente"
+// userAgent is who we are to a cluster, unless a config of our own says it.
+const userAgent = "entente"
 
 // Limits of what a body may have, after decompression, in bytes and in marks.
 const (
 	// Of an answer, which is an object of at most 1.5 MiB in etcd with whose fields are
-	// managed, and of an event of a watch.
+	// managed.
 	maxAnswer      = 4 << 20
 	maxAnswerMarks = 256 << 10
 	// Of an answer to what tells the version and which APIs there are.
@@ -55,17 +56,14 @@ type Config struct {
 	Policy client.Policy
 	// Resolver resolves host names. Nil: that of the system.
 	Resolver *net.Resolver
-	// QPS and Burst limit the calls of Dynamic, and those of Mapper, a second and at once.
+	// QPS and Burst limit the calls of Objects, and those of Mapper, a second and at once.
 	// 0: 5 and 10; a negative QPS: no limit. Probe is not limited.
 	QPS   float32
 	Burst int
-	// Timeout is for a call with the whole of its answer, be it a watch; 0: none but that of
-	// its context.
+	// Timeout is for a call with the whole of its answer; 0: none but that of its context.
 	Timeout time.Duration
-	// UserAgent is who we are; empty: entente.
-	UserAgent string
 	// Gate bounds the memory that all clients take that have the same: only as many answers
-	// as it has room for are decoded at once, but for those of watches. Nil: all of them.
+	// as it has room for are decoded at once. Nil: all of them.
 	Gate chan struct{}
 }
 
@@ -98,7 +96,6 @@ func New(access *Access, config Config) (*Client, error) {
 		QPS:                config.QPS,
 		Burst:              config.Burst,
 		Timeout:            config.Timeout,
-		UserAgent:          config.UserAgent,
 	}
 	dial := (&dialer{config.Policy, config.Resolver}).dial
 	return newClient(m.server, credentials, dial, proxyOf(m, config.Policy), config.Gate)
@@ -127,7 +124,7 @@ func Own(config *rest.Config, as string) (*Client, error) {
 }
 
 func newClient(base *url.URL, credentials *rest.Config, dial dialFunc, proxy proxyFunc, gate chan struct{}) (*Client, error) {
-	credentials.UserAgent = cmp.Or(credentials.UserAgent, defaultUserAgent)
+	credentials.UserAgent = cmp.Or(credentials.UserAgent, userAgent)
 	// The cause of a failure here could quote what it is about.
 	encryption, err := rest.TLSConfigFor(credentials)
 	if err != nil {
@@ -160,20 +157,24 @@ func newClient(base *url.URL, credentials *rest.Config, dial dialFunc, proxy pro
 		line.close()
 		return nil, errors.New("could not make a client")
 	}
-	c.dynamic = quietDynamic{inner, gate}
+	c.dynamic = inner
 	c.mapper = newMapper(c, limiterOf(credentials))
 	return c, nil
 }
 
-// Dynamic reaches all objects. Nothing that is asked or answered is logged, whatever the
-// logger of the context (R15). A call needs a context that ends, unless there is a time-out:
-// the cluster may ask for patience without an end. A list has to be asked for in parts that
-// are no larger than an object may be.
-func (c *Client) Dynamic() dynamic.Interface { return c.dynamic }
+// Objects reaches the objects of a resource, in a namespace or, without one, of the whole
+// cluster.
+func (c *Client) Objects(resource schema.GroupVersionResource, namespace string) Objects {
+	all := c.dynamic.Resource(resource)
+	if namespace == "" {
+		return Objects{all, c.gate}
+	}
+	return Objects{all.Namespace(namespace), c.gate}
+}
 
 // Mapper tells what kinds there are, and keeps what it was told until it is reset. It asks
 // for what it does not know yet only, which takes at most 30 s. If that fails, so does it, with
-// a *Failure or what a call of Dynamic fails with: only a cluster that said what it has makes
+// a *Failure or what a call of Objects fails with: only a cluster that said what it has makes
 // it say that there is no match. An empty group is that of the core. It is also a
 // meta.ResettableRESTMapperWithContext.
 func (c *Client) Mapper() meta.ResettableRESTMapper { return c.mapper }

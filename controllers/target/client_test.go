@@ -28,7 +28,6 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -76,10 +75,10 @@ func TestC2Insecure(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestDynamicAndMapper(t *testing.T) {
+func TestObjectsAndMapper(t *testing.T) {
 	cluster := serve(t, entrance{http2: true}, api(nil))
 	c := open(t, cluster.access(t), local())
-	object, err := c.Dynamic().Resource(configMaps()).Namespace("a").Get(t.Context(), "it", metav1.GetOptions{})
+	object, err := c.Objects(configMaps(), "a").Get(t.Context(), "it")
 	require.NoError(t, err)
 	assert.Equal(t, "it", object.GetName())
 	assert.Same(t, c.Mapper(), c.Mapper())
@@ -97,7 +96,7 @@ func TestDynamicAndMapper(t *testing.T) {
 	require.NoError(t, err)
 	assert.Greater(t, cluster.requests.Load(), asked)
 
-	_, err = c.Dynamic().Resource(configMaps()).Namespace("a").Get(t.Context(), "other", metav1.GetOptions{})
+	_, err = c.Objects(configMaps(), "a").Get(t.Context(), "other")
 	assert.True(t, apierrors.IsNotFound(err))
 }
 

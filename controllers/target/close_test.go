@@ -29,7 +29,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // C3: 200 times other credentials leave nothing behind.
@@ -105,7 +104,7 @@ func TestC3Close(t *testing.T) {
 			requireReason(t, ReasonClosed, <-ended)
 			_, err = probe(t, c)
 			requireReason(t, ReasonClosed, err)
-			_, err = c.Dynamic().Resource(configMaps()).Namespace("a").Get(t.Context(), "it", metav1.GetOptions{})
+			_, err = c.Objects(configMaps(), "a").Get(t.Context(), "it")
 			require.Error(t, err)
 			assert.Equal(t, ReasonClosed, FailureOf(err).Reason)
 			_, err = c.Mapper().KindFor(configMaps())

@@ -61,7 +61,7 @@ type Failure struct{ Reason Reason }
 // Error is made of constants.
 func (f *Failure) Error() string { return "the cluster: " + string(f.Reason) }
 
-// FailureOf says by an error of a call by Dynamic or Mapper what became of it, if that is a
+// FailureOf says by an error of a call by Objects or Mapper what became of it, if that is a
 // matter of the cluster as a whole. What the error says is dropped: it quotes addresses,
 // names, certificates and the answer. Of what the API itself answered, only 401, 403, 429
 // and 5xx are told apart.

@@ -26,7 +26,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 )
@@ -52,7 +51,7 @@ func TestOwn(t *testing.T) {
 		found, err := probe(t, c)
 		require.NoError(t, err)
 		assert.Equal(t, wellFound(), found)
-		_, err = c.Dynamic().Resource(configMaps()).Namespace("a").Get(t.Context(), "it", metav1.GetOptions{})
+		_, err = c.Objects(configMaps(), "a").Get(t.Context(), "it")
 		require.NoError(t, err)
 		_, err = c.Mapper().RESTMapping(schema.GroupKind{Kind: "ConfigMap"})
 		require.NoError(t, err)

@@ -28,7 +28,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 )
@@ -54,9 +53,9 @@ func TestR15NothingIsLogged(t *testing.T) {
 	c := open(t, cluster.access(t), local())
 	_, err := probe(t, c)
 	require.NoError(t, err)
-	_, err = c.Dynamic().Resource(configMaps()).Namespace("a").Get(t.Context(), "it", metav1.GetOptions{})
+	_, err = c.Objects(configMaps(), "a").Get(t.Context(), "it")
 	require.NoError(t, err)
-	_, err = c.Dynamic().Resource(configMaps()).Get(t.Context(), "canary", metav1.GetOptions{})
+	_, err = c.Objects(configMaps(), "").Get(t.Context(), "canary")
 	require.Error(t, err)
 	assert.Equal(t, ReasonStatus, FailureOf(err).Reason)
 	requireSilent(t, FailureOf(err))

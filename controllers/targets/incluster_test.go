@@ -72,7 +72,7 @@ func TestC4InClusterImpersonates(t *testing.T) {
 		assert.Equal(t, "1", ready.UID)
 
 		before = len(server.Requests())
-		_, err := ready.Client.Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("any").Get(t.Context(), "it", metav1.GetOptions{})
+		_, err := ready.Client.Objects(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "any").Get(t.Context(), "it")
 		require.True(t, apierrors.IsNotFound(err), err)
 		_, err = ready.Client.Probe(t.Context())
 		require.NoError(t, err)

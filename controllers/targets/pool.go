@@ -91,7 +91,7 @@ type entry struct {
 	// runs in.
 	applied *target.Client
 	// found is what the last probe that went well found by this connection, nil for none;
-	// usable, whether the cluster counts as reachable; probed, whether that is known.
+	// usable, whether the cluster counts as reachable; known, whether that is known.
 	found         *target.Found
 	usable, known bool
 }
@@ -322,8 +322,7 @@ func (r Ready) Holds() bool {
 // two probes another one may have come to answer under its address. It fails if it does not
 // say.
 func (r Ready) IsStill(ctx context.Context) (bool, error) {
-	namespaces := r.probed.Dynamic().Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
-	found, err := namespaces.Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	found, err := r.probed.Objects(corev1.SchemeGroupVersion.WithResource("namespaces"), "").Get(ctx, metav1.NamespaceSystem)
 	if err != nil {
 		return false, fmt.Errorf("could not ask which cluster it is: %w", err)
 	}
